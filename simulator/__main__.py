@@ -1,0 +1,5 @@
+"""`python -m simulator` is `dmsim`."""
+
+from simulator.cli.main import entry
+
+entry()

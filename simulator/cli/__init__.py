@@ -1,0 +1,1 @@
+"""The command `dmsim`, one module a subcommand."""

@@ -1,0 +1,86 @@
+"""`dmsim`: one subcommand, one module. Bad input is one message and exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from simulator import __version__
+from simulator.reading import InputError, nearest, printable
+
+SUBCOMMANDS: Final = {
+    "run": "one run of a release against a host and a cluster",
+    "replay": "replay recordings of the real program on the model",
+}
+"""Name -> what it does. The module is `simulator.cli.<name>` with `add_arguments` and `run`."""
+
+OK: Final = 0
+CHECK_FAILED: Final = 1
+BAD_INPUT: Final = 2
+
+_FIRST: Final = """\
+Try this first:
+  dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose errors are one line, on standard error, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """One message, and where help is."""
+        self.exit(BAD_INPUT, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run dmsim with arguments; returns the exit code."""
+    parser = Parser(
+        prog="dmsim",
+        description="A faithful model of NVIDIA's k8s-driver-manager.",
+        epilog=_FIRST,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"dmsim {__version__}")
+    if not argv:
+        parser.print_help()
+        return OK
+    name = argv[0]
+    if name.startswith("-"):
+        _add_listing(parser)
+        parser.parse_args(argv)
+        return OK
+    if name not in SUBCOMMANDS:
+        parser.error(f'there is no subcommand "{name}"; {nearest(name, SUBCOMMANDS)}')
+    module = importlib.import_module(f"simulator.cli.{name.replace('-', '_')}")
+    sub = Parser(
+        prog=f"dmsim {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    module.add_arguments(sub)
+    try:
+        return int(module.run(sub.parse_args(argv[1:])))
+    except InputError as error:
+        sys.stderr.write(f"dmsim {name}: {error}\n")
+        return BAD_INPUT
+
+
+def _add_listing(parser: argparse.ArgumentParser) -> None:
+    rows = "\n".join(f"  {name:<10} {text}" for name, text in SUBCOMMANDS.items())
+    parser.epilog = f"subcommands (each has --help):\n{rows}\n\n{_FIRST}"
+
+
+def entry() -> NoReturn:
+    """The console script. A reader that goes away early (`| head`) is no error."""
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = OK
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

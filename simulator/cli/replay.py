@@ -1,0 +1,73 @@
+"""Replay recordings of the real program on the model, and name each mismatch.
+
+A folder of recordings is one with cases/ and recordings/<release>/, or a packed one such as fixtures/recordings.
+
+Example:
+  dmsim replay fixtures/recordings --release v0.10.0
+  dmsim replay fixtures/recordings -k hostdrv
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from simulator.cli.arguments import add_release, check_release
+from simulator.manager.releases import RELEASES
+from simulator.reading import InputError
+from simulator.recordings.comparing import mismatches
+from simulator.recordings.layout import Recording, read_folder
+from simulator.recordings.observation import observation
+from simulator.recordings.worlds import world_of
+from simulator.runners.simulated import simulate
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("dirs", metavar="DIR", nargs="+", help="a folder of recordings")
+    add_release(parser, default=None)
+    parser.add_argument("-k", metavar="TEXT", dest="text", default="", help="only cases whose id holds TEXT")
+    parser.add_argument("--write", metavar="OUT", help="also write the model's own observations, OUT/<release>/<id>.json (one DIR)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay. Exits 1 if anything mismatched, or if there was nothing to replay."""
+    release = check_release(options.release) if options.release is not None else ""
+    if options.write is not None and len(options.dirs) > 1:
+        raise InputError("", "", "--write takes one DIR", "replay the folders one after the other")
+    out = Path(options.write) if options.write is not None else None
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError(str(out), "", "is no folder", "name a folder to write to")
+    passed = failed = 0
+    for folder in options.dirs:
+        for recording in read_folder(Path(folder)):
+            if (release and recording.release != release) or options.text not in recording.case:
+                continue
+            if recording.release not in RELEASES:
+                raise InputError(recording.file, "", f"is of {recording.release}, which the model does not know", "use --release")
+            simulated = json.loads(json.dumps(observation(simulate(world_of(recording), recording.release))))
+            if out is not None:
+                _write(out, recording, simulated)
+            found = mismatches(recording.release, recording.observed, simulated)
+            if not found:
+                passed += 1
+                continue
+            failed += 1
+            sys.stdout.write(f"{recording.release} {recording.case}\n")
+            sys.stdout.writelines(f"  {mismatch}\n" for mismatch in found)
+    sys.stdout.write(f"{passed} passed, {failed} failed\n")
+    return 1 if failed or not passed else 0
+
+
+def _write(out: Path, recording: Recording, simulated: object) -> None:
+    folder = out / recording.release
+    document = {"id": recording.case, "upstream": recording.release, "observed": simulated}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        whole = folder / f".{recording.case}.part"
+        whole.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
+        whole.replace(folder / f"{recording.case}.json")
+    except OSError as error:
+        raise InputError(str(folder), "", f"cannot be written: {error.strerror}", "name another folder") from None

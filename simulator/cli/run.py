@@ -1,0 +1,80 @@
+"""One run of a release against a host and a cluster: upstream's log as `kubectl logs` shows it, then what changed.
+
+Example:
+  dmsim run --host ubuntu-24.04-driver-580-open --release v0.10.0 --env NODE_NAME=gpu-1 --env FORCE_REINSTALL=true
+  dmsim run --world stuck-node.yaml -o json
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from simulator.cli.arguments import add_output, add_release, check_release, check_what_if, read_env, read_start
+from simulator.manager.releases import DEFAULT
+from simulator.report.document import outcome_document
+from simulator.report.text import log_text, summary
+from simulator.runners.simulated import START, simulate
+from simulator.scenario import load_cluster, load_host, load_scenario, make_world
+from simulator.world import World
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--host", metavar="NAME|FILE", help="a named host, or a host file")
+    source.add_argument("--world", metavar="FILE", help="a world file: host, cluster and settings in one")
+    parser.add_argument(
+        "--cluster", metavar="NAME|FILE", help="a named cluster, or a cluster file (default: a container node named by NODE_NAME)"
+    )
+    add_release(parser, default=None)
+    parser.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable of the program; may be repeated")
+    parser.add_argument("--what-if", metavar="NAME", default=None, help="put a proposed upstream change on top")
+    parser.add_argument(
+        "--start", metavar="DATE", default=None, help=f"when the program starts (default {START:%Y-%m-%dT%H:%M:%SZ})"
+    )
+    parser.add_argument("--exit-code", action="store_true", help="exit with the program's exit code")
+    add_output(parser, "json")
+    parser.add_argument("args", metavar="ARGS", nargs="*", help="after --: the program's own arguments (default: uninstall_driver)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run it. Exits 0 if the simulation worked, whatever the program did."""
+    start = read_start(options.start) if options.start else START
+    env = read_env(options.env)
+    args = tuple(options.args)
+    if options.world is not None:
+        scenario = load_scenario(Path(options.world))
+        world = _changed(scenario.world, options, env, args)
+        release, what_if = options.release or scenario.release, options.what_if or scenario.what_if
+    else:
+        cluster = load_cluster(options.cluster, env.get("NODE_NAME", "")) if options.cluster is not None else None
+        world = make_world(load_host(options.host), cluster, args=args, env=env)
+        release, what_if = options.release, options.what_if
+    outcome = simulate(world, check_release(release or DEFAULT), what_if=check_what_if(what_if or ""), start=start)
+    if options.output == "json":
+        sys.stdout.write(json.dumps(outcome_document(outcome), indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(_encodable(log_text(outcome, start)))
+        sys.stdout.write(_encodable("\n".join(summary(outcome)) + "\n"))
+    if not options.exit_code:
+        return 0
+    code = outcome.exit_code
+    return 1 if code is None else code if code >= 0 else 128 - code
+
+
+def _changed(world: World, options: argparse.Namespace, env: dict[str, str], args: tuple[str, ...]) -> World:
+    """A world file's world with what the command line says on top."""
+    settings = {**world.env, **env}
+    if options.cluster is not None:
+        world = dataclasses.replace(world, cluster=load_cluster(options.cluster, settings.get("NODE_NAME", "")))
+    return dataclasses.replace(world, env=settings, args=args or world.args)
+
+
+def _encodable(text: str) -> str:
+    """What standard output can take: a byte that was no UTF-8 is shown escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

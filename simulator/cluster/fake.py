@@ -1,0 +1,95 @@
+"""The fake cluster: the `Cluster` port on a store, with faults in front of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from simulator.clock import VirtualClock
+from simulator.cluster.objects import DROP, ClusterSpec, Fault
+from simulator.cluster.reactions import Reactions
+from simulator.cluster.store import failure
+from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
+from simulator.trace import NodeState
+
+
+@dataclass(slots=True)
+class _LiveFault:
+    fault: Fault
+    skipped: int = 0
+    used: int = 0
+
+    def takes(self, request: Request) -> bool:
+        """Does it answer this request? Counts what it lets pass."""
+        fault = self.fault
+        if fault.times is not None and self.used >= fault.times:
+            return False
+        if not (
+            (not fault.method or re.search(fault.method, request.method))
+            and (not fault.path or re.search(fault.path, request.path))
+            and (not fault.query or re.search(fault.query, urlencode(sorted(request.query.items()))))
+            and (not fault.body or re.search(fault.body, raw_body(request.body)))
+        ):
+            return False
+        if self.skipped < fault.skip:
+            self.skipped += 1
+            return False
+        self.used += 1
+        return True
+
+
+def raw_body(body: Mapping[str, Any] | None) -> str:
+    """The compact JSON that was sent."""
+    if body is None:
+        return ""
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+class FakeCluster:
+    """A cluster in memory."""
+
+    def __init__(self, spec: ClusterSpec, clock: VirtualClock) -> None:
+        self.spec = spec
+        self.reactions = Reactions(spec, clock)
+        self.store = self.reactions.store
+        self._faults = [_LiveFault(fault) for fault in spec.faults]
+
+    def request(self, request: Request) -> Response:
+        """Answer a request. Raises ConnectionDropped or ConnectionRefused."""
+        if self.spec.api_down:
+            raise ConnectionRefused
+        for live in self._faults:
+            if live.takes(request):
+                fault = live.fault
+                if fault.status == DROP:
+                    raise ConnectionDropped
+                status = int(fault.status)
+                return failure(status, f"injected fault {status}", retry_after=fault.retry_after, causes=list(fault.causes))
+        return self.store.answer(request)
+
+    def pod_exists(self, full_name: str) -> bool:
+        """Is there a pod of this namespace/name?"""
+        return full_name in self.store.pods
+
+    def delete_pod(self, full_name: str) -> None:
+        """Somebody deletes a pod; it is gone at once."""
+        self.store.remove_pod(full_name)
+
+    def node(self) -> NodeState | None:
+        """The node at the end."""
+        node = self.store.node
+        if node is None:
+            return None
+        metadata = node["metadata"]
+        return NodeState(
+            dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {}), bool(node["spec"].get("unschedulable"))
+        )
+
+    def pods(self) -> tuple[str, ...]:
+        """The pods left."""
+        return tuple(self.store.pods)

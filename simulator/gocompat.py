@@ -1,0 +1,383 @@
+"""The Go semantics upstream leans on, byte for byte: parsing, quoting, trimming, durations, errors.
+
+Why: driver-manager's visible texts and decisions come out of Go's standard library. A boolean variable `True ` is
+fatal there, `DRAIN_TIMEOUT_SECONDS=300` lacks a unit, and an error is the concatenation of its wrappers. Nothing here
+knows about driver-manager. Leaves out what upstream never reaches (complex verbs, reflection, locales).
+
+Source: Go 1.24 `strconv`, `strings`, `time`, `errors`, `syscall` (linux/amd64 error table).
+"""
+
+from __future__ import annotations
+
+import errno as _errno
+from typing import Final
+
+Duration = int
+"""A span of time or a point on a run's clock: whole nanoseconds, as in Go."""
+
+MICROSECOND: Final = 1_000
+MILLISECOND: Final = 1_000_000
+SECOND: Final = 1_000_000_000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+MAX_DURATION: Final = 2**63 - 1
+"""What upstream's drain library uses for "no limit" (`math.MaxInt64`)."""
+
+_UNITS: Final = {
+    "ns": 1,
+    "us": MICROSECOND,
+    "µs": MICROSECOND,  # U+00B5, micro sign
+    "μs": MICROSECOND,  # U+03BC, Greek letter mu
+    "ms": MILLISECOND,
+    "s": SECOND,
+    "m": MINUTE,
+    "h": HOUR,
+}
+_WHITE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
+
+class GoError(Exception):
+    """An `error` value: its text, and the errors it wraps (for `as_error`)."""
+
+    def __init__(self, text: str, *wrapped: GoError) -> None:
+        super().__init__(text)
+        self.text = text
+        self.wrapped = wrapped
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ErrnoError(GoError):
+    """`syscall.Errno`: a bare system call error.
+
+    `number` is the errno; the text is Go's, which is lower case and not the C library's.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(errno_text(number))
+        self.number = number
+
+
+class PathError(GoError):
+    """`fs.PathError`: an operation, the path it was for, and the errno behind it."""
+
+    def __init__(self, operation: str, path: str, number: int) -> None:
+        super().__init__(f"{operation} {path}: {errno_text(number)}", ErrnoError(number))
+        self.number = number
+
+
+class GoPanic(Exception):
+    """A run-time panic: the program ends at once with exit code 2, and nothing is cleaned up."""
+
+
+NIL_POINTER: Final = "runtime error: invalid memory address or nil pointer dereference"
+
+
+def wrap(text: str, error: GoError) -> GoError:
+    """`fmt.Errorf("<text>: %w", err)`."""
+    return GoError(f"{text}: {error}", error)
+
+
+class wrapping:  # noqa: N801  # used as a statement: `with wrapping("failed to ..."):`
+    """A block whose GoError comes out as `fmt.Errorf("<text>: %w", err)`. Panics and signals pass as they are."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, GoError):
+            raise wrap(self.text, error) from None
+
+
+def join_errors(*errors: GoError | None) -> GoError | None:
+    """`errors.Join`: None if there is none, else the texts joined by newlines."""
+    present = [error for error in errors if error is not None]
+    if not present:
+        return None
+    return GoError("\n".join(error.text for error in present), *present)
+
+
+def aggregate(errors: list[GoError]) -> GoError | None:
+    """`k8s.io/apimachinery/pkg/util/errors.NewAggregate`: `[a, b]`, equal texts once, one error as it is."""
+    if not errors:
+        return None
+    if len(errors) == 1:
+        return errors[0]
+    texts = list(dict.fromkeys(error.text for error in errors))
+    return GoError(texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]", *errors)
+
+
+def parse_bool(text: str) -> bool:
+    """`strconv.ParseBool`.
+
+    Raises GoError `strconv.ParseBool: parsing "maybe": invalid syntax` for anything but Go's twelve spellings.
+    """
+    if text in {"1", "t", "T", "TRUE", "true", "True"}:
+        return True
+    if text in {"0", "f", "F", "FALSE", "false", "False"}:
+        return False
+    raise GoError(f"strconv.ParseBool: parsing {quote(text)}: invalid syntax")
+
+
+def atoi(text: str) -> int:
+    """`strconv.Atoi` on a 64-bit machine. Raises GoError for bad syntax and for what does not fit 64 bits."""
+    digits = text[1:] if text[:1] in {"+", "-"} else text
+    if not digits or not (digits.isascii() and digits.isdigit()):
+        raise GoError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise GoError(f"strconv.Atoi: parsing {quote(text)}: value out of range")
+    return value
+
+
+def parse_duration(text: str) -> Duration:
+    """`time.ParseDuration`: nanoseconds.
+
+    Raises GoError `time: invalid duration "x"`, `time: missing unit in duration "300"` or
+    `time: unknown unit "d" in duration "1d"`.
+    """
+    bad = GoError(f"time: invalid duration {_quote_duration(text)}")
+    rest = text
+    negative = rest.startswith("-")
+    if rest[:1] in {"+", "-"}:
+        rest = rest[1:]
+    if rest == "0":
+        return 0
+    if not rest:
+        raise bad
+    total = 0
+    while rest:
+        if not (rest[0] == "." or _is_digit(rest[0])):
+            raise bad
+        whole, rest = _leading_digits(rest)
+        before = bool(whole)
+        number = int(whole or "0")
+        if number > 2**63:
+            raise bad
+        fraction = ""
+        after = False
+        if rest.startswith("."):
+            fraction, rest = _leading_digits(rest[1:])
+            after = bool(fraction)
+        if not before and not after:
+            raise bad
+        size = 0
+        while size < len(rest) and rest[size] != "." and not _is_digit(rest[size]):
+            size += 1
+        if size == 0:
+            raise GoError(f"time: missing unit in duration {_quote_duration(text)}")
+        name, rest = rest[:size], rest[size:]
+        unit = _UNITS.get(name)
+        if unit is None:
+            raise GoError(f"time: unknown unit {_quote_duration(name)} in duration {_quote_duration(text)}")
+        if number > 2**63 // unit:
+            raise bad
+        value = number * unit
+        if fraction:
+            value += _fraction(fraction, unit)
+            if value > 2**63:
+                raise bad
+        total += value
+        if total > 2**63:
+            raise bad
+    if negative:
+        return -total
+    if total > MAX_DURATION:
+        raise bad
+    return total
+
+
+def _fraction(digits: str, unit: int) -> int:
+    """A fraction of a unit as Go computes it: in floating point, digits beyond 63 bits dropped."""
+    value, scale = 0, 1.0
+    for digit in digits:
+        if value > (2**63 - 1) // 10:
+            break
+        grown = value * 10 + int(digit)
+        if grown > 2**63:
+            break
+        value, scale = grown, scale * 10
+    return int(float(value) * (float(unit) / scale))
+
+
+def _is_digit(char: str) -> bool:
+    return "0" <= char <= "9"
+
+
+def _leading_digits(text: str) -> tuple[str, str]:
+    size = 0
+    while size < len(text) and _is_digit(text[size]):
+        size += 1
+    return text[:size], text[size:]
+
+
+def _quote_duration(text: str) -> str:
+    """`time.quote`: like %q, but every byte of what is no ASCII, and of control characters, becomes an escape of two hex digits."""
+    out = []
+    for char in text:
+        if char in {'"', "\\"}:
+            out.append("\\" + char)
+        elif " " <= char < "\x80":
+            out.append(char)
+        else:
+            out.extend(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
+    return '"' + "".join(out) + '"'
+
+
+def format_duration(span: Duration) -> str:
+    """`time.Duration.String`: `0s`, `1.5s`, `1h30m0s`, `10ms`."""
+    if span == 0:
+        return "0s"
+    sign, span = ("-", -span) if span < 0 else ("", span)
+    if span < SECOND:
+        unit, name = (1, "ns") if span < MICROSECOND else (MICROSECOND, "µs") if span < MILLISECOND else (MILLISECOND, "ms")
+        return sign + _decimal(span, unit) + name
+    minutes, seconds = divmod(span, MINUTE)
+    hours, minutes = divmod(minutes, 60)
+    text = _decimal(seconds, SECOND) + "s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    if hours:
+        text = f"{hours}h{text}"
+    return sign + text
+
+
+def _decimal(value: int, unit: int) -> str:
+    whole, part = divmod(value, unit)
+    if not part:
+        return str(whole)
+    return f"{whole}.{str(part).rjust(len(str(unit)) - 1, '0').rstrip('0')}"
+
+
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+
+
+def quote(text: str) -> str:
+    """`strconv.Quote`, the verb %q: printable Unicode as it is, the rest escaped."""
+    out = []
+    for char in text:
+        if char in _ESCAPES:
+            out.append(_ESCAPES[char])
+        elif char == " " or (char.isprintable() and not "\ud800" <= char <= "\udfff"):
+            out.append(char)
+        elif "\udc80" <= char <= "\udcff":  # a byte that was no UTF-8
+            out.append(f"\\x{ord(char) - 0xDC00:02x}")
+        elif char < " " or char == "\x7f":
+            out.append(f"\\x{ord(char):02x}")
+        elif char < "\U00010000":
+            out.append(f"\\u{ord(char):04x}")
+        else:
+            out.append(f"\\U{ord(char):08x}")
+    return '"' + "".join(out) + '"'
+
+
+def trim_space(text: str) -> str:
+    """`strings.TrimSpace`. Python's `strip()` also takes the separators U+001C to U+001F, which Go keeps."""
+    return text.strip(_WHITE)
+
+
+def fields(text: str) -> list[str]:
+    """`strings.Fields`: the words of a text, split around Go's white space."""
+    out, word = [], ""
+    for char in text:
+        if char not in _WHITE:
+            word += char
+        elif word:
+            out.append(word)
+            word = ""
+    if word:
+        out.append(word)
+    return out
+
+
+_ERRNO_TEXTS: Final = {
+    "EPERM": "operation not permitted",
+    "ENOENT": "no such file or directory",
+    "ESRCH": "no such process",
+    "EINTR": "interrupted system call",
+    "EIO": "input/output error",
+    "ENXIO": "no such device or address",
+    "E2BIG": "argument list too long",
+    "ENOEXEC": "exec format error",
+    "EBADF": "bad file descriptor",
+    "ECHILD": "no child processes",
+    "EAGAIN": "resource temporarily unavailable",
+    "ENOMEM": "cannot allocate memory",
+    "EACCES": "permission denied",
+    "EFAULT": "bad address",
+    "ENOTBLK": "block device required",
+    "EBUSY": "device or resource busy",
+    "EEXIST": "file exists",
+    "EXDEV": "invalid cross-device link",
+    "ENODEV": "no such device",
+    "ENOTDIR": "not a directory",
+    "EISDIR": "is a directory",
+    "EINVAL": "invalid argument",
+    "ENFILE": "too many open files in system",
+    "EMFILE": "too many open files",
+    "ENOTTY": "inappropriate ioctl for device",
+    "ETXTBSY": "text file busy",
+    "EFBIG": "file too large",
+    "ENOSPC": "no space left on device",
+    "ESPIPE": "illegal seek",
+    "EROFS": "read-only file system",
+    "EMLINK": "too many links",
+    "EPIPE": "broken pipe",
+    "EDOM": "numerical argument out of domain",
+    "ERANGE": "numerical result out of range",
+    "EDEADLK": "resource deadlock avoided",
+    "ENAMETOOLONG": "file name too long",
+    "ENOLCK": "no locks available",
+    "ENOSYS": "function not implemented",
+    "ENOTEMPTY": "directory not empty",
+    "ELOOP": "too many levels of symbolic links",
+    "ENODATA": "no data available",
+    "ETIME": "timer expired",
+    "EPROTO": "protocol error",
+    "EOVERFLOW": "value too large for defined data type",
+    "EILSEQ": "invalid or incomplete multibyte or wide character",
+    "EUSERS": "too many users",
+    "EOPNOTSUPP": "operation not supported",
+    "ECONNRESET": "connection reset by peer",
+    "ETIMEDOUT": "connection timed out",
+    "ECONNREFUSED": "connection refused",
+    "EHOSTUNREACH": "no route to host",
+    "EALREADY": "operation already in progress",
+    "ESTALE": "stale file handle",
+    "EDQUOT": "disk quota exceeded",
+    "EKEYREJECTED": "key was rejected by service",
+}
+
+
+def errno_text(number: int) -> str:
+    """`syscall.Errno.Error`: Go's text of an errno, `errno N` for one it has no text for."""
+    return _ERRNO_TEXTS.get(errno_name(number), f"errno {number}")
+
+
+def errno_name(number: int) -> str:
+    """The symbol of an errno (`EBUSY`), as recordings write it."""
+    return _errno.errorcode.get(number, str(number))
+
+
+def errno_number(name: str) -> int | None:
+    """The number of an errno's symbol; None if this system knows no such symbol."""
+    value = getattr(_errno, name, None)
+    return value if isinstance(value, int) and name.isupper() else None

@@ -1,0 +1,219 @@
+"""The kernel behind the fake host: loaded modules, PCI bindings, mounts, and what its system calls answer.
+
+State lives in the tree's `/sys` and `/proc`, where the program looks for it; this module changes it the way Linux does.
+A description may script answers (`EBUSY` once, then ok); without a script the answer follows from the state.
+
+Source: Linux kernel/module/main.c (delete_module), fs/namespace.c (umount2), drivers/base; facts by experiment.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyfakefs.fake_file import FakeFile
+
+from simulator.gocompat import errno_number
+from simulator.host.spec import HostSpec, Module, PciFunction
+from simulator.host.tree import Tree, failure
+
+PCI_DEVICES: Final = "/sys/bus/pci/devices"
+PCI_DRIVERS: Final = "/sys/bus/pci/drivers"
+_MODULES: Final = "/sys/module"
+_DRIVER_MODULES: Final = {"vfio-pci": "vfio_pci"}
+"""Drivers whose module is named otherwise."""
+
+
+@dataclass(slots=True)
+class Mount:
+    """A mount: where, what it hides, and the mount it is on."""
+
+    path: str
+    hidden: FakeFile
+    parent: Mount | None
+
+
+@dataclass(slots=True)
+class Answers:
+    """Scripted answers of one system call, by argument."""
+
+    script: Mapping[str, Any]
+    attempts: dict[str, int] = field(default_factory=dict)
+
+    def next(self, argument: str, pod_exists: Callable[[str], bool]) -> str:
+        """The answer to the next attempt: "ok", an errno's name, or "real" for what the state says."""
+        answer = self.script.get(argument, "real")
+        if isinstance(answer, tuple):
+            attempt = self.attempts.get(argument, 0)
+            self.attempts[argument] = attempt + 1
+            return answer[min(attempt, len(answer) - 1)] if answer else "real"
+        if isinstance(answer, Mapping):
+            return "EBUSY" if any(pod_exists(pod) for pod in answer["busy_while_pods"]) else "real"
+        return str(answer)
+
+
+class Kernel:
+    """Modules, PCI functions and mounts of one host."""
+
+    def __init__(self, spec: HostSpec, tree: Tree, pod_exists: Callable[[str], bool]) -> None:
+        self.tree = tree
+        self.pod_exists = pod_exists
+        self.modules: dict[str, Module] = {module.name: module for module in spec.modules}
+        self.functions: dict[str, PciFunction] = {function.address: function for function in spec.pci}
+        self.bound: dict[str, str] = {function.address: function.driver for function in spec.pci}
+        self.mounts: list[Mount] = []
+        self._delete_module = Answers(spec.delete_module)
+        self._umount = Answers(spec.umount)
+        self._unlink = Answers(spec.unlink)
+        self._write_sysfs()
+        if spec.modules or spec.proc_modules is None:
+            if spec.modules:
+                self._write_proc_modules()
+        else:
+            tree.write("/proc/modules", spec.proc_modules)
+        for path in spec.mounts:
+            self.mount(path)
+
+    # --- modules ----------------------------------------------------------------------------------------------
+
+    def _write_sysfs(self) -> None:
+        for module in self.modules.values():
+            self.tree.write(f"{_MODULES}/{module.name}/refcnt", f"{len(module.used_by) + module.users}\n")
+        for function in self.functions.values():
+            base = f"{PCI_DEVICES}/{function.address}"
+            self.tree.write(f"{base}/vendor", function.vendor + "\n")
+            self.tree.write(f"{base}/device", function.device + "\n")
+            self.tree.write(f"{base}/class", function.class_ + "\n")
+            for name, text in function.attributes.items():
+                self.tree.write(f"{base}/{name}", text)
+            if function.driver:
+                self.bind(function.address, function.driver)
+
+    def _write_proc_modules(self) -> None:
+        lines = [
+            f"{module.name} {module.size} {len(module.used_by) + module.users}"
+            f" {''.join(holder + ',' for holder in module.used_by) or '-'} Live 0x0000000000000000 {module.taint}\n"
+            for module in self.modules.values()
+        ]
+        self.tree.write("/proc/modules", "".join(lines))
+
+    def loaded(self) -> list[str]:
+        """The names in /sys/module, sorted."""
+        return self.tree.names(_MODULES) if self.tree.exists(_MODULES) else []
+
+    def load(self, name: str) -> None:
+        """What a successful `modprobe name` does."""
+        if name not in self.modules:
+            self.modules[name] = Module(name)
+            self.tree.write(f"{_MODULES}/{name}/refcnt", "0\n")
+            self._write_proc_modules()
+
+    def delete_module(self, name: str) -> None:
+        """`delete_module(name, 0)`. Raises OSError."""
+        answer = self._delete_module.next(name, self.pod_exists)
+        if answer not in {"ok", "real"}:
+            raise failure(_number(answer), name)
+        if answer == "real":
+            if not self.tree.exists(f"{_MODULES}/{name}"):
+                raise failure(errno.ENOENT, name)
+            module = self.modules.get(name)
+            if module is not None and (module.used_by or module.users):
+                raise failure(errno.EAGAIN, name)
+        self._unload(name)
+
+    def _unload(self, name: str) -> None:
+        for address, driver in self.bound.items():
+            if _DRIVER_MODULES.get(driver, driver.replace("-", "_")) == name:
+                self.unbind(address)
+        self.tree.remove_tree(f"{_MODULES}/{name}")
+        if self.modules.pop(name, None) is not None:
+            self.modules = {
+                key: Module(key, module.size, tuple(user for user in module.used_by if user != name), module.users, module.taint)
+                for key, module in self.modules.items()
+            }
+            for key, module in self.modules.items():
+                self.tree.write(f"{_MODULES}/{key}/refcnt", f"{len(module.used_by) + module.users}\n")
+            self._write_proc_modules()
+        elif self.tree.exists("/proc/modules"):
+            text = self.tree.read("/proc/modules")
+            kept = [line for line in text.splitlines(keepends=True) if line.split(" ", 1)[0] != name]
+            self.tree.write("/proc/modules", "".join(kept))
+
+    # --- PCI --------------------------------------------------------------------------------------------------
+
+    def bind(self, address: str, driver: str) -> None:
+        """Bind a function to a driver: links both ways, as in sysfs."""
+        self.bound[address] = driver
+        self.tree.link(f"{PCI_DEVICES}/{address}/driver", f"{PCI_DRIVERS}/{driver}")
+        self.tree.link(f"{PCI_DRIVERS}/{driver}/{address}", f"{PCI_DEVICES}/{address}")
+
+    def unbind(self, address: str) -> None:
+        """Take a function from its driver, if it has one."""
+        driver = self.bound.get(address, "")
+        if driver:
+            self.bound[address] = ""
+            self.tree.remove_tree(f"{PCI_DEVICES}/{address}/driver")
+            self.tree.remove_tree(f"{PCI_DRIVERS}/{driver}/{address}")
+
+    def gpu_drivers(self) -> dict[str, str]:
+        """Address of each NVIDIA display function -> its driver."""
+        return {address: self.bound[address] for address, function in self.functions.items() if function.is_gpu}
+
+    # --- mounts and files -------------------------------------------------------------------------------------
+
+    def mount(self, path: str) -> None:
+        """Mount an empty file system. What lies there is hidden until it is unmounted."""
+        self.tree.make_directory(path)
+        parent = self._covering(path)
+        self.mounts.append(Mount(path, self.tree.swap(path, None), parent))
+
+    def _covering(self, path: str) -> Mount | None:
+        """The mount that a path is looked up in: the newest visible one that covers it."""
+        current: Mount | None = None
+        while True:
+            inner = [
+                mount
+                for mount in self.mounts
+                if mount.parent is current and (path == mount.path or path.startswith(mount.path + "/"))
+            ]
+            if not inner:
+                return current
+            current = max(inner, key=lambda mount: len(mount.path))
+
+    def unmount(self, path: str) -> None:
+        """`umount2(path, MNT_DETACH)`: the top mount there, with what is mounted on it. Raises OSError."""
+        answer = self._umount.next(path, self.pod_exists)
+        if answer not in {"ok", "real"}:
+            raise failure(_number(answer), path)
+        if answer == "ok":
+            return
+        self.tree.find(path)
+        top = self._covering(path)
+        if top is None or top.path != path:
+            raise failure(errno.EINVAL, path)
+        self.tree.restore(path, top.hidden)
+        gone = [top]
+        for mount in self.mounts:
+            if mount.parent in gone:
+                gone.append(mount)
+        self.mounts = [mount for mount in self.mounts if mount not in gone]
+
+    def mount_points(self) -> list[str]:
+        """The mount points, in mount order."""
+        return [mount.path for mount in self.mounts]
+
+    def remove(self, path: str) -> None:
+        """`os.Remove`. Raises OSError."""
+        answer = self._unlink.next(path, self.pod_exists)
+        if answer not in {"ok", "real"}:
+            raise failure(_number(answer), path)
+        if answer == "real":
+            self.tree.remove(path)
+
+
+def _number(name: str) -> int:
+    number = errno_number(name)
+    assert number is not None, name
+    return number

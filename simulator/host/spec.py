@@ -1,0 +1,393 @@
+"""A host, described: frozen values read from a YAML file, or made from a recording's input.
+
+A file describes the node as its administrator sees it, with the node's own paths; the container sees them below /host,
+and `/sys`, `/proc`, `/run` also as its own. What the container itself has is under `container`. How the description
+becomes a tree is `host.tree`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from simulator.gocompat import errno_number
+from simulator.reading import Place, read_format
+
+NVIDIA: Final = "0x10de"
+MELLANOX: Final = "0x15b3"
+_ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z")
+_SHORT_ADDRESS: Final = re.compile(r"[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z")
+_HEX: Final = re.compile(r"0x[0-9a-f]+\Z")
+_MODULE: Final = re.compile(r"[A-Za-z0-9_]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An executable: what it is, and what running it prints.
+
+    `driver_version` makes it NVIDIA's own nvidia-smi, whose answer follows from the host's state; else the answer is
+    fixed. `interpreter` is what the kernel needs to start it; None: it is of a foreign architecture.
+    """
+
+    path: str
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int = 0
+    mode: int = 0o755
+    driver_version: str = ""
+    state: str = "ok"
+    interpreter: str | None = "/bin/sh"
+
+
+@dataclass(frozen=True, slots=True)
+class PciFunction:
+    """A PCI function. Ids are lower-case hexadecimal with 0x; `driver` is "" for none."""
+
+    address: str
+    vendor: str
+    device: str = "0x0000"
+    class_: str = "0x030200"
+    driver: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """Further files of the function's directory in sysfs, by name."""
+    iommu_group: int | None = None
+
+    @property
+    def is_gpu(self) -> bool:
+        """An NVIDIA display function: VGA or 3D controller."""
+        return self.vendor == NVIDIA and self.class_[:6] in {"0x0300", "0x0302"}
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A loaded kernel module: who holds it (modules), and how many others do (open files)."""
+
+    name: str
+    size: int = 16384
+    used_by: tuple[str, ...] = ()
+    users: int = 0
+    taint: str = "(OE)"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A text file. `mode` are permission bits."""
+
+    path: str
+    text: str
+    mode: int = 0o644
+
+
+Answer = "str | tuple[str, ...] | Mapping[str, tuple[str, ...]]"
+"""What the kernel is made to answer: "ok" or "real", an errno's name, one of these for each attempt, or
+`{"busy_while_pods": ("ns/name", ...)}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the description's author expects: the host check's answer, and the truth."""
+
+    host_check: bool
+    driver: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSpec:
+    """A whole host."""
+
+    name: str
+    description: str = ""
+    source: str = ""
+    verdict: Verdict | None = None
+    root: str = "normal"
+    """What /host is in the container: "normal", "empty" (there, without /bin/sh) or "absent"."""
+    files: tuple[File, ...] = ()
+    directories: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    programs: tuple[Program, ...] = ()
+    pci: tuple[PciFunction, ...] = ()
+    modules: tuple[Module, ...] = ()
+    installable: tuple[str, ...] = ()
+    """Modules that are on disk for the running kernel, so that nvidia-smi's modprobe can load them."""
+    mounts: tuple[str, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict)
+    container_files: tuple[File, ...] = ()
+    container_programs: Mapping[str, Program | None] = field(default_factory=dict)
+    """Name -> a stand-in for the image's own program, or None if the image lacks it."""
+    proc_modules: str | None = ""
+    """Text of /proc/modules where `modules` does not give it; None: there is no such file."""
+    delete_module: Mapping[str, Any] = field(default_factory=dict)
+    umount: Mapping[str, Any] = field(default_factory=dict)
+    unlink: Mapping[str, Any] = field(default_factory=dict)
+    os: Mapping[str, str] = field(default_factory=dict)
+
+
+KEYS: Final = (
+    "format",
+    "description",
+    "source",
+    "verdict",
+    "os",
+    "root",
+    "packages",
+    "gpus",
+    "pci",
+    "modules",
+    "installable_modules",
+    "programs",
+    "links",
+    "files",
+    "directories",
+    "mounts",
+    "container",
+    "kernel",
+)
+
+
+def read_host(place: Place, name: str) -> HostSpec:
+    """A host from its document. Raises InputError."""
+    place.mapping(KEYS)
+    read_format(place)
+    kernel = place.get("kernel")
+    container = place.get("container")
+    if kernel is not None:
+        kernel.mapping(("delete_module", "umount", "unlink"))
+    if container is not None:
+        container.mapping(("files", "programs"))
+    return HostSpec(
+        name=name,
+        description=_text(place, "description"),
+        source=_text(place, "source"),
+        verdict=_verdict(place.get("verdict")),
+        os=_texts(place, "os"),
+        root=root.choice("normal", "empty", "absent") if (root := place.get("root")) else "normal",
+        packages=_texts(place, "packages"),
+        pci=_pci(place),
+        modules=_modules(place),
+        installable=tuple(_module_name(item) for item in place.elements("installable_modules")),
+        programs=tuple(_program(path, item) for path, item in place.entries("programs")),
+        links={_key_path(item, path): _link_target(item) for path, item in place.entries("links")},
+        files=tuple(_file(path, item) for path, item in place.entries("files")),
+        directories=tuple(item.path_text() for item in place.elements("directories")),
+        mounts=tuple(item.path_text() for item in place.elements("mounts")),
+        container_files=tuple(_file(path, item) for path, item in (container.entries("files") if container else ())),
+        container_programs={
+            key: None if item.value is None else _container_program(key, item)
+            for key, item in (container.entries("programs") if container else ())
+        },
+        delete_module={key: _answer(item, pods=True) for key, item in (kernel.entries("delete_module") if kernel else ())},
+        umount={_key_path(item, key): _answer(item) for key, item in (kernel.entries("umount") if kernel else ())},
+        unlink={_key_path(item, key): _answer(item) for key, item in (kernel.entries("unlink") if kernel else ())},
+    )
+
+
+def pci_address(place: Place) -> str:
+    """A PCI address with its domain."""
+    value = place.text()
+    if _ADDRESS.match(value):
+        return value
+    if _ADDRESS.match(value.lower()):
+        place.fail(f'"{value}" is upper case', f'write "{value.lower()}"')
+    if _SHORT_ADDRESS.match(value.lower()):
+        place.fail(f'"{value}" lacks the PCI domain', f'write "0000:{value.lower()}"')
+    place.fail(f'"{value}" is no PCI address', 'write it as "0000:3b:00.0"')
+
+
+def _verdict(place: Place | None) -> Verdict | None:
+    if place is None:
+        return None
+    place.mapping(("host_check", "driver", "why"))
+    return Verdict(
+        place.need("host_check", "write true or false").boolean(),
+        place.need("driver", "write true or false").boolean(),
+        _text(place, "why"),
+    )
+
+
+def _pci(place: Place) -> tuple[PciFunction, ...]:
+    functions = [_function(item, gpu=True) for item in place.elements("gpus")]
+    functions += [_function(item, gpu=False) for item in place.elements("pci")]
+    seen: set[str] = set()
+    for function in functions:
+        if function.address in seen:
+            place.fail(f'has the PCI address "{function.address}" twice', "each function stands once, under gpus or pci")
+        seen.add(function.address)
+    return tuple(sorted(functions, key=lambda function: function.address))
+
+
+def _function(place: Place, *, gpu: bool) -> PciFunction:
+    place.mapping(("address", "vendor", "device", "class", "driver", "attributes", "iommu_group"))
+    driver = place.get("driver")
+    return PciFunction(
+        address=pci_address(place.need("address", 'write address: "0000:3b:00.0"')),
+        vendor=_hex(place, "vendor", 4, NVIDIA if gpu else None),
+        device=_hex(place, "device", 4, "0x0000"),
+        class_=_hex(place, "class", 6, "0x030200" if gpu else "0x020000"),
+        driver=_name(driver) if driver else "",
+        attributes={_attribute(item, key): item.text() for key, item in place.entries("attributes")},
+        iommu_group=group.integer(0, 2**20) if (group := place.get("iommu_group")) else None,
+    )
+
+
+def _hex(place: Place, key: str, digits: int, default: str | None) -> str:
+    item = place.get(key)
+    if item is None:
+        if default is None:
+            place.fail(f'lacks the key "{key}"', f'write {key}: "0x{"0" * digits}"')
+        return default
+    value = item.text()
+    if not _HEX.match(value) or len(value) != digits + 2:
+        bare = value.lower().removeprefix("0x")
+        mend = (
+            f'write "0x{bare}"'
+            if re.fullmatch(f"[0-9a-f]{{{digits}}}", bare)
+            else f"write 0x and {digits} lower-case digits, in quotes"
+        )
+        item.fail(f'is "{value}"', mend)
+    return value
+
+
+def _name(place: Place) -> str:
+    value = place.text()
+    if not value or "/" in value or value in {".", ".."} or not value.isprintable():
+        place.fail(f'"{value}" is no name', "write a name without slashes")
+    return value
+
+
+def _attribute(place: Place, name: str) -> str:
+    if not name or "/" in name or name in {".", ".."} or not name.isprintable():
+        place.fail(f'"{name}" is no name of a file', "write a name without slashes")
+    return name
+
+
+def _module_name(place: Place) -> str:
+    value = place.text()
+    if not _MODULE.match(value):
+        place.fail(f'"{value}" is no module name', f'write "{value.replace("-", "_")}"')
+    return value
+
+
+def _modules(place: Place) -> tuple[Module, ...]:
+    modules = []
+    for item in place.elements("modules"):
+        item.mapping(("name", "size", "used_by", "users", "taint"))
+        size, users = item.get("size"), item.get("users")
+        modules.append(
+            Module(
+                _module_name(item.need("name", "write name: nvidia")),
+                size.integer(0, 2**40) if size else 16384,
+                tuple(_module_name(holder) for holder in item.elements("used_by")),
+                users.integer(0, 2**20) if users else 0,
+                _text(item, "taint") or "(OE)",
+            )
+        )
+    names = [module.name for module in modules]
+    for module in modules:
+        if names.count(module.name) > 1:
+            place.fail(f'lists the module "{module.name}" twice', "each module stands once")
+        for holder in module.used_by:
+            if holder not in names:
+                place.fail(f'says that "{module.name}" is used by "{holder}", which is not loaded', f"add {holder} to modules")
+    return tuple(modules)
+
+
+STATES: Final = (
+    "ok",
+    "library-missing",
+    "library-mismatch",
+    "no-permission",
+    "blocked",
+    "unknown-error",
+    "gpu-lost",
+    "gpu-needs-reset",
+    "gpu-unpowered",
+    "version-unreadable",
+)
+"""What NVIDIA's nvidia-smi finds, beside what follows from modules and devices."""
+
+
+def _program(path: str, place: Place) -> Program:
+    place.mapping(("stdout", "stderr", "exit_code", "mode", "driver_version", "state", "interpreter"))
+    version, interpreter = place.get("driver_version"), place.get("interpreter")
+    if version is not None and (place.has("stdout") or place.has("exit_code")):
+        place.fail("has both driver_version and a fixed answer", "leave one out: with driver_version the host's state decides")
+    return Program(
+        path=_key_path(place, path),
+        stdout=_text(place, "stdout"),
+        stderr=_text(place, "stderr"),
+        exit_code=code.integer(0, 255) if (code := place.get("exit_code")) else 0,
+        mode=_mode(place),
+        driver_version=version.text() if version else "",
+        state=state.choice(*STATES) if (state := place.get("state")) else "ok",
+        interpreter=_interpreter(place, interpreter, "/lib64/ld-linux-x86-64.so.2" if version else "/bin/sh"),
+    )
+
+
+def _interpreter(place: Place, given: Place | None, default: str) -> str | None:
+    if given is None:
+        return None if place.has("interpreter") else default
+    return given.path_text()
+
+
+def _container_program(name: str, place: Place) -> Program:
+    place.mapping(("exit_code", "stderr", "mode"))
+    if "/" in name or not name:
+        place.fail(f'"{name}" is no name of a command', "write a name without slashes")
+    code = place.get("exit_code")
+    return Program(
+        f"/usr/bin/{name}", stderr=_text(place, "stderr"), exit_code=code.integer(0, 255) if code else 0, mode=_mode(place)
+    )
+
+
+def _mode(place: Place) -> int:
+    item = place.get("mode")
+    if item is None:
+        return 0o755
+    value = item.text()
+    if not re.fullmatch(r"0?[0-7]{3}", value):
+        item.fail(f'is "{value}"', 'write permission bits in quotes: "0755"')
+    return int(value, 8)
+
+
+def _file(path: str, place: Place) -> File:
+    return File(_key_path(place, path), place.text())
+
+
+def _link_target(place: Place) -> str:
+    value = place.text()
+    if not value or "\0" in value:
+        place.fail("is no target of a link", "write a path")
+    return value
+
+
+def _key_path(place: Place, path: str) -> str:
+    return Place(path, place.file, place.path).path_text()
+
+
+def _answer(place: Place, *, pods: bool = False) -> Any:
+    value = place.value
+    if isinstance(value, list):
+        return tuple(_errno(item) for item in place.list())
+    if isinstance(value, dict) and pods:
+        place.mapping(("busy_while_pods",))
+        return {"busy_while_pods": place.need("busy_while_pods", "write a list of namespace/name").texts()}
+    return _errno(place)
+
+
+def _errno(place: Place) -> str:
+    value = place.text()
+    if value not in {"ok", "real"} and errno_number(value) is None:
+        place.fail(f'is "{value}"', "write ok, real or the name of an errno such as EBUSY")
+    return value
+
+
+def _text(place: Place, key: str) -> str:
+    item = place.get(key)
+    return item.text() if item else ""
+
+
+def _texts(place: Place, key: str) -> dict[str, str]:
+    return {name: item.text() for name, item in place.entries(key)}

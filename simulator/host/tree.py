@@ -1,0 +1,235 @@
+"""The fake file tree: a host's description -> a pyfakefs file system, only the parts a run can reach.
+
+One tree stands for the container's root. The node's own paths lie below /host; `/run`, `/sys` and `/proc` of the node
+are the container's too. Look-ups walk the tree the way the kernel does (links, a root that is not /), so that a link in
+the host's root cannot lead out of it. Nothing here touches the machine's real files.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+from typing import Final
+
+from pyfakefs.fake_file import FakeDirectory, FakeFile
+from pyfakefs.fake_filesystem import FakeFilesystem
+
+from simulator.host.spec import HostSpec
+
+HOST: Final = "/host"
+_SHARED: Final = ("/run", "/sys", "/proc")
+_MOST_LINKS: Final = 40
+_LONGEST_NAME: Final = 255
+_SHEBANG: Final = "#!"
+
+
+def failure(number: int, path: str) -> OSError:
+    """An OSError of the kernel's."""
+    return OSError(number, errno.errorcode[number], path)
+
+
+class Tree:
+    """A file tree, and the kernel's way through it."""
+
+    def __init__(self) -> None:
+        self.filesystem = FakeFilesystem(path_separator="/")
+        self.top: FakeDirectory = self.filesystem.root_dir
+        for name in list(self.top.entries):
+            self.top.remove_entry(name)
+
+    # --- looking up -------------------------------------------------------------------------------------------
+
+    def find(self, path: str, *, root: str = "", follow: bool = True) -> FakeFile:
+        """What is at a path, below a root directory if one is given. Raises OSError."""
+        base = self._walk(self.top, root.strip("/").split("/"), path, self.top)[0] if root else self.top
+        if not isinstance(base, FakeDirectory):
+            raise failure(errno.ENOTDIR, root)
+        return self._walk(base, path.split("/"), path, base, follow=follow)[0]
+
+    def _walk(
+        self, start: FakeDirectory, parts: list[str], path: str, root: FakeDirectory, *, follow: bool = True
+    ) -> tuple[FakeFile, FakeDirectory]:
+        trail: list[FakeDirectory] = [start]
+        todo = [part for part in reversed(parts) if part not in {"", "."}]
+        node: FakeFile = start
+        links = 0
+        while todo:
+            part = todo.pop()
+            if not isinstance(node, FakeDirectory):
+                raise failure(errno.ENOTDIR, path)
+            if part == "..":
+                if len(trail) > 1:
+                    trail.pop()
+                node = trail[-1]
+                continue
+            if len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
+                raise failure(errno.ENAMETOOLONG, path)
+            child = node.entries.get(part)
+            if child is None:
+                raise failure(errno.ENOENT, path)
+            if stat.S_ISLNK(child.st_mode) and (todo or follow):
+                links += 1
+                if links > _MOST_LINKS:
+                    raise failure(errno.ELOOP, path)
+                target = child.contents or ""
+                todo += [step for step in reversed(target.split("/")) if step not in {"", "."}]
+                if target.startswith("/"):
+                    trail = [root]
+                    node = root
+                continue
+            node = child
+            if isinstance(child, FakeDirectory):
+                trail.append(child)
+        return node, trail[-1]
+
+    def parent(self, path: str) -> tuple[FakeDirectory, str]:
+        """The directory a path is in, and its name there. Raises OSError."""
+        head, _, name = path.rstrip("/").rpartition("/")
+        found = self.find(head)
+        if not isinstance(found, FakeDirectory):
+            raise failure(errno.ENOTDIR, path)
+        return found, name
+
+    def read(self, path: str) -> str:
+        """A file's text. Raises OSError."""
+        found = self.find(path)
+        if isinstance(found, FakeDirectory):
+            raise failure(errno.EISDIR, path)
+        return found.contents or ""
+
+    def names(self, path: str) -> list[str]:
+        """The names in a directory, sorted. Raises OSError."""
+        found = self.find(path)
+        if not isinstance(found, FakeDirectory):
+            raise failure(errno.ENOTDIR, path)
+        return sorted(found.entries)
+
+    def exists(self, path: str) -> bool:
+        """Is there something at a path, links followed?"""
+        try:
+            self.find(path)
+        except OSError:
+            return False
+        return True
+
+    def snapshot(self) -> dict[str, str]:
+        """Every path with its text: a link's is `-> target`, a directory's empty."""
+        out: dict[str, str] = {}
+        stack: list[tuple[str, FakeDirectory]] = [("", self.top)]
+        while stack:
+            base, directory = stack.pop()
+            for name, node in directory.entries.items():
+                path = f"{base}/{name}"
+                if isinstance(node, FakeDirectory):
+                    out[path + "/"] = ""
+                    stack.append((path, node))
+                else:
+                    out[path] = ("-> " if stat.S_ISLNK(node.st_mode) else "") + (node.contents or "")
+        return out
+
+    # --- changing ---------------------------------------------------------------------------------------------
+
+    def make_directory(self, path: str) -> FakeDirectory:
+        """A directory and its parents, where they are missing. A file in the way makes room."""
+        node = self.top
+        for part in path.split("/"):
+            if not part:
+                continue
+            child = node.entries.get(part)
+            if child is not None and stat.S_ISLNK(child.st_mode):
+                child = self.find(f"{node.path!s}/{part}")
+            if not isinstance(child, FakeDirectory):
+                if child is not None:
+                    node.remove_entry(part)
+                child = FakeDirectory(part, filesystem=self.filesystem)
+                node.add_entry(child)
+            node = child
+        return node
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
+        """A file with its parents; one that is there is replaced."""
+        head, _, name = path.rpartition("/")
+        directory = self.make_directory(head)
+        if name in directory.entries:
+            directory.remove_entry(name)
+        directory.add_entry(
+            FakeFile(
+                name, stat.S_IFREG | mode, contents=text, filesystem=self.filesystem, encoding="utf-8", errors="surrogateescape"
+            )
+        )
+
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link with its parents; what is there is replaced."""
+        head, _, name = path.rpartition("/")
+        directory = self.make_directory(head)
+        if name in directory.entries:
+            directory.remove_entry(name)
+        directory.add_entry(FakeFile(name, stat.S_IFLNK | 0o777, contents=target, filesystem=self.filesystem))
+
+    def remove_tree(self, path: str) -> None:
+        """Remove whatever is at a path, if anything is."""
+        try:
+            directory, name = self.parent(path)
+        except OSError:
+            return
+        if name in directory.entries:
+            directory.remove_entry(name)
+
+    def remove(self, path: str) -> None:
+        """`os.Remove` of Go: unlink, else rmdir, and of the two errors the telling one. Raises OSError."""
+        directory, name = self.parent(path)
+        found = directory.entries.get(name)
+        if found is None:
+            raise failure(errno.ENOENT, path)
+        if isinstance(found, FakeDirectory) and found.entries:
+            raise failure(errno.ENOTEMPTY, path)
+        directory.remove_entry(name)
+
+    def swap(self, path: str, fresh: FakeDirectory | None) -> FakeFile:
+        """Put a directory (a new empty one if None) in place of what is at a path; returns what was there."""
+        directory, name = self.parent(path)
+        before = directory.entries[name]
+        directory.remove_entry(name)
+        directory.add_entry(fresh if fresh is not None else FakeDirectory(name, filesystem=self.filesystem))
+        return before
+
+    def restore(self, path: str, before: FakeFile) -> None:
+        """Undo `swap`."""
+        directory, name = self.parent(path)
+        directory.remove_entry(name)
+        directory.add_entry(before)
+
+
+def container_path(path: str) -> str:
+    """Where a path of the node lies in the container's tree."""
+    return path if path.startswith(tuple(f"{shared}/" for shared in _SHARED)) or path in _SHARED else HOST + path
+
+
+def render(spec: HostSpec) -> Tree:
+    """The tree of a host, before mounts."""
+    tree = Tree()
+    for directory in ("/sys", "/run", "/proc"):
+        tree.make_directory(directory)
+    if spec.root != "absent":
+        tree.make_directory(HOST)
+    if spec.root == "normal":
+        tree.write(HOST + "/bin/sh", "", 0o755)
+        tree.write(HOST + "/lib64/ld-linux-x86-64.so.2", "", 0o755)
+    for path in spec.directories:
+        tree.make_directory(container_path(path))
+    for program in spec.programs:
+        text = f"{_SHEBANG}{program.interpreter}\n" if program.interpreter else "foreign"
+        tree.write(container_path(program.path), text, program.mode)
+    for path, target in spec.links.items():
+        tree.link(container_path(path), target)
+    for name in ("chroot", "vfio-manage"):
+        if name not in spec.container_programs:
+            tree.write(f"/usr/bin/{name}", "", 0o755)
+    for stand_in in spec.container_programs.values():
+        if stand_in is not None:
+            tree.write(stand_in.path, "", stand_in.mode)
+    for file in spec.container_files:
+        tree.write(file.path, file.text, file.mode)
+    for file in spec.files:
+        tree.write(container_path(file.path), file.text, file.mode)
+    return tree

@@ -1,0 +1,1 @@
+"""What client-go and kubectl's drain library do, release by release."""

@@ -1,0 +1,290 @@
+"""client-go's REST client: what happens between "send this request" and an object or an error.
+
+Modelled: the token bucket of each API group, the connection that Go's HTTP client keeps and repeats a GET on, the
+retries of dropped GETs, the invisible retries on Retry-After, the wording of errors. Requests are generators that yield
+the nanoseconds they wait, so that several may run on one clock (`concurrent`).
+
+Source: k8s.io/client-go/rest request.go, with_retry.go; golang.org/x/time/rate; net/http transport.go; v0.33 to v0.36.
+Leaves out HTTP/2, TLS and time-outs of a single request: neither program sets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, TypeVar
+from urllib.parse import quote as percent_encode
+from urllib.parse import urlencode
+
+from simulator.gocompat import SECOND, Duration, GoError, format_duration, quote, wrap
+from simulator.kube.profile import Libraries
+from simulator.ports import Clock, Cluster, ConnectionDropped, ConnectionRefused, Output, Request, Response
+
+T = TypeVar("T")
+Waiting: TypeAlias = Generator[Duration, None, T]
+"""A computation that yields how long it waits, and returns a T."""
+
+QPS_INTERVAL: Final = SECOND // 5
+BURST: Final = 10
+"""client-go's defaults: 5 requests a second after a burst of 10, a bucket for each API group."""
+MAX_RETRIES: Final = 10
+_DROPPED_DELAY: Final = 1
+_IDLE_LIMIT: Final = 90 * SECOND
+_LONG_THROTTLE: Final = SECOND
+_LONG_THROTTLE_PAUSE: Final = 10 * SECOND
+
+
+class StatusError(GoError):
+    """`apierrors.StatusError`: an error answer of the API server."""
+
+    def __init__(self, status: int, document: Mapping[str, Any]) -> None:
+        super().__init__(str(document.get("message", "")))
+        self.status = status
+        self.reason = str(document.get("reason", ""))
+        details = document.get("details") or {}
+        self.causes = frozenset(str(cause.get("reason", "")) for cause in details.get("causes") or ())
+
+    def with_text(self, text: str) -> StatusError:
+        """The same error, reworded."""
+        return StatusError(
+            self.status,
+            {"message": text, "reason": self.reason, "details": {"causes": [{"reason": cause} for cause in self.causes]}},
+        )
+
+
+def _has(error: GoError, reason: str, status: int) -> bool:
+    if not isinstance(error, StatusError):
+        return False
+    return error.reason == reason or (not error.reason and error.status == status)
+
+
+def is_not_found(error: GoError) -> bool:
+    """`apierrors.IsNotFound`."""
+    return _has(error, "NotFound", 404)
+
+
+def is_forbidden(error: GoError) -> bool:
+    """`apierrors.IsForbidden`."""
+    return _has(error, "Forbidden", 403)
+
+
+def is_bad_request(error: GoError) -> bool:
+    """`apierrors.IsBadRequest`."""
+    return _has(error, "BadRequest", 400)
+
+
+def is_resource_expired(error: GoError) -> bool:
+    """`apierrors.IsResourceExpired`: a continue token too old."""
+    return isinstance(error, StatusError) and error.reason == "Expired"
+
+
+def is_too_many_requests(error: GoError) -> bool:
+    """`apierrors.IsTooManyRequests`: by reason, or by code whatever the reason."""
+    return isinstance(error, StatusError) and (error.reason == "TooManyRequests" or error.status == 429)
+
+
+def drive(clock: Clock, work: Waiting[T]) -> T:
+    """Run one computation to its end, sleeping where it waits."""
+    try:
+        while True:
+            clock.sleep(next(work))
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]  # Generator's return type is lost in StopIteration
+
+
+class RateLimiter:
+    """A token bucket (`flowcontrol.NewTokenBucketRateLimiter`)."""
+
+    __slots__ = ("_full_at",)
+
+    def __init__(self) -> None:
+        self._full_at: Duration = 0
+
+    def reserve(self, now: Duration, ends: Duration | None = None) -> Duration:
+        """Take a token; how long to wait for it. Raises GoError if that would be past `ends`."""
+        full_at = max(self._full_at, now) + QPS_INTERVAL
+        wait = max(0, full_at - BURST * QPS_INTERVAL - now)
+        if ends is not None and now + wait > ends:
+            raise GoError("rate: Wait(n=1) would exceed context deadline")
+        self._full_at = full_at
+        return wait
+
+
+@dataclass(slots=True)
+class Connection:
+    """Where the API server is, and the kept-alive connections to it."""
+
+    cluster: Cluster
+    clock: Clock
+    server: str
+    """Base URL, without a trailing slash."""
+    address: str
+    """host:port, for the text of a refused connection."""
+    idle_since: list[Duration] = field(default_factory=list)
+
+    def send(self, request: Request) -> Response:
+        """`http.Client.Do`. A GET dropped on a kept connection is repeated at once. Raises GoError."""
+        while True:
+            reused = self._take()
+            try:
+                response = self.cluster.request(request)
+            except ConnectionDropped:
+                if reused and request.method == "GET":
+                    continue
+                raise self._failure(request, _EOF) from None
+            except ConnectionRefused:
+                raise self._failure(request, GoError(f"dial tcp {self.address}: connect: connection refused")) from None
+            self.idle_since.append(self.clock.now)
+            return response
+
+    def url(self, request: Request) -> str:
+        """The request's URL as Go prints it."""
+        text = self.server + percent_encode(request.path, safe="/:@!$&'()*+,;=~")
+        if request.query:
+            text += "?" + urlencode(sorted(request.query.items()))
+        return text
+
+    def _take(self) -> bool:
+        while self.idle_since:
+            if self.clock.now - self.idle_since.pop() < _IDLE_LIMIT:
+                return True
+        return False
+
+    def _failure(self, request: Request, cause: GoError) -> GoError:
+        return UrlError(request.method.title(), self.url(request), cause)
+
+
+class UrlError(GoError):
+    """`url.Error`: the operation, the URL, and what went wrong."""
+
+    def __init__(self, operation: str, url: str, cause: GoError) -> None:
+        super().__init__(f"{operation} {quote(url)}: {cause}", cause)
+        self.cause = cause
+
+
+_EOF: Final = GoError("EOF")
+
+
+@dataclass(slots=True)
+class RestClient:
+    """The requests of all API groups."""
+
+    connection: Connection
+    clock: Clock
+    output: Output
+    libraries: Libraries
+    stamp: Callable[[], str]
+    """klog's header up to the file name, for a line written now."""
+    limiters: dict[str, RateLimiter] = field(default_factory=dict)
+    last_throttled: Duration | None = None
+
+    def do(self, group: str | None, request: Request, ends: Duration | None = None) -> Waiting[Mapping[str, Any]]:
+        """`Request.Do`: the answer's document.
+
+        `group` names the bucket, None is for discovery, whose own bucket is never empty here. `ends` is the context's
+        deadline. Raises GoError.
+        """
+        yield from self._throttle(group, request, ends)
+        attempts = 0
+        previous: GoError | None = None
+        while True:
+            response: Response | None = None
+            failure: GoError | None = None
+            try:
+                response = self.connection.send(request)
+            except GoError as error:
+                failure = error
+            attempts += 1
+            delay = _retry_delay(request, response, failure) if attempts <= MAX_RETRIES else None
+            if delay is None:
+                if response is not None:
+                    return _document(response)
+                assert failure is not None
+                raise _with_previous(failure, previous)
+            previous = failure or previous
+            pause = delay * SECOND
+            yield pause if ends is None else min(pause, ends - self.clock.now)
+            try:
+                yield from self._throttle(group, request, ends)
+            except GoError as error:
+                raise _with_previous(error, previous) from None
+
+    def _throttle(self, group: str | None, request: Request, ends: Duration | None) -> Waiting[None]:
+        if group is None:
+            return
+        limiter = self.limiters.setdefault(group, RateLimiter())
+        try:
+            if ends is not None and self.clock.now >= ends:
+                raise GoError("context deadline exceeded")
+            wait = limiter.reserve(self.clock.now, ends)
+        except GoError as error:
+            raise wrap("client rate limiter Wait returned an error", error) from None
+        if not wait:
+            return
+        yield wait
+        if wait <= _LONG_THROTTLE:
+            return
+        if self.last_throttled is not None and self.clock.now - self.last_throttled < _LONG_THROTTLE_PAUSE:
+            return
+        self.last_throttled = self.clock.now
+        self.output.stderr(
+            f'I{self.stamp()} request.go:{self.libraries.throttled_line}] "Waited before sending request"'
+            f' delay="{format_duration(wait)}" reason="client-side throttling, not priority and fairness"'
+            f' verb="{request.method}" URL="{self.connection.url(request)}"\n'
+        )
+
+
+def _retry_delay(request: Request, response: Response | None, failure: GoError | None) -> int | None:
+    """Seconds until the next attempt (`IsNextRetry`), or None if there is none."""
+    if failure is not None:
+        retryable = request.method == "GET" and isinstance(failure, UrlError) and failure.cause is _EOF
+        return _DROPPED_DELAY if retryable else None
+    assert response is not None
+    if response.status == 429 or response.status >= 500:
+        return response.retry_after
+    return None
+
+
+def _document(response: Response) -> Mapping[str, Any]:
+    if 200 <= response.status <= 206:
+        return response.body
+    raise StatusError(response.status, response.body)
+
+
+def _with_previous(error: GoError, previous: GoError | None) -> GoError:
+    """`WrapPreviousError`: the last attempt's error, and the one before if it was another."""
+    if previous is None or error.text == previous.text:
+        return error
+    cause = previous.cause if isinstance(previous, UrlError) else previous
+    return GoError(f"{error} - error from a previous attempt: {cause}", error)
+
+
+_FORBIDDEN_NAMES: Final = (".", "..")
+_FORBIDDEN_PARTS: Final = ("/", "%")
+
+
+def path_segment_errors(name: str) -> str:
+    """`IsValidPathSegmentName`, printed as Go prints a list of texts; empty if the name will do."""
+    for illegal in _FORBIDDEN_NAMES:
+        if name == illegal:
+            return f"[may not be '{illegal}']"
+    wrong = [f"may not contain '{part}'" for part in _FORBIDDEN_PARTS if part in name]
+    return f"[{' '.join(wrong)}]" if wrong else ""
+
+
+def check_name(name: str) -> str:
+    """`Request.Name`. Raises GoError for a name that cannot be a path segment."""
+    if not name:
+        raise GoError("resource name may not be empty")
+    wrong = path_segment_errors(name)
+    if wrong:
+        raise GoError(f"invalid resource name {quote(name)}: {wrong}")
+    return name
+
+
+def check_namespace(namespace: str) -> str:
+    """`Request.Namespace`. Empty is allowed here: it means all namespaces."""
+    wrong = path_segment_errors(namespace)
+    if wrong:
+        raise GoError(f"invalid namespace {quote(namespace)}: {wrong}")
+    return namespace

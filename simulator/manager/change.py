@@ -1,0 +1,40 @@
+"""A named change: one thing that an upstream release does differently, and everything the model needs to do it.
+
+A release is the releases before it with its changes on top; so any change can be left out, which is how the tests know
+that recordings depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from simulator.labels import Wait
+from simulator.manager.kubernetes import KubeClient
+from simulator.manager.steps import DriverManager
+from simulator.urfave import Flag
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One named change. `steps` and `client` override methods; the tables are appended to."""
+
+    name: str
+    upstream: str
+    """Pull request or commit."""
+    summary: str
+    """What is different, in one sentence."""
+    notice: str
+    """What a user notices."""
+    action: str = ""
+    """What a user has to do about it; empty if nothing."""
+    steps: type[DriverManager] | None = None
+    client: type[KubeClient] | None = None
+    flags: tuple[Flag, ...] = ()
+    libraries: Mapping[str, object] = field(default_factory=dict)
+    """Fields of `kube.profile.Libraries` that differ."""
+    fetched: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    if_deployed: tuple[str, ...] = ()
+    waited_for: tuple[Wait, ...] = ()

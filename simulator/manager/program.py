@@ -1,0 +1,78 @@
+"""The program: `main`, from argv and environment to an exit code.
+
+Source: cmd/driver-manager/main.go, `main`, `newDriverManager`; internal/kubernetes/client.go `NewClient`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from simulator import messages as m
+from simulator.config import UNINSTALL_DRIVER, read
+from simulator.gocompat import GoError, GoPanic, wrapping
+from simulator.kube.clientcmd import build_config_from_flags
+from simulator.kube.clientset import Clientset
+from simulator.kube.rest import Connection, RestClient
+from simulator.manager.log import Log
+from simulator.manager.releases import Flow
+from simulator.ports import Chance, Clock, Cluster, Host, Output
+from simulator.urfave import End
+
+FAILURE: Final = 1
+PANIC: Final = 2
+
+
+class Ports(NamedTuple):
+    """The world, as the program meets it."""
+
+    host: Host
+    cluster: Cluster
+    clock: Clock
+    output: Output
+    chance: Chance
+
+
+class Exit(NamedTuple):
+    """How the program ended: its exit code, and the panic's text if it was one."""
+
+    code: int
+    panic: str = ""
+
+
+def main(
+    flow: Flow, args: Sequence[str], env: Mapping[str, str], ports: Ports, stamp: Callable[[], str], version: str = "unknown"
+) -> Exit:
+    """Run the program. `stamp` is klog's header (time and process id) for a line written now.
+
+    Terminated and Stopped pass through: the program knows nothing of either.
+    """
+    log = Log(ports.output)
+    settings = read(flow.flags, args, env, version)
+    if isinstance(settings, End):
+        if settings.stdout:
+            ports.output.stdout(settings.stdout)
+        if settings.stderr:
+            ports.output.stderr(settings.stderr)
+        if settings.fatal is None:
+            return Exit(settings.exit_code)
+        log.fatal(settings.fatal)
+        return Exit(FAILURE)
+    try:
+        with wrapping(m.FAILED_TO_CREATE_MANAGER), wrapping(m.FAILED_TO_CREATE_CLIENT), wrapping(m.FAILED_TO_BUILD_KUBECONFIG):
+            server = build_config_from_flags(settings.kubeconfig, env, ports.host, ports.output, flow.libraries, stamp())
+        connection = Connection(ports.cluster, ports.clock, server.url, server.address)
+        clientset = Clientset(RestClient(connection, ports.clock, ports.output, flow.libraries, stamp))
+        kube = flow.client(clientset, ports.clock, ports.output, ports.chance, log)
+        steps = flow.steps(settings, env, ports.host, ports.clock, ports.output, kube)
+        if settings.command == UNINSTALL_DRIVER:
+            steps.uninstall_driver()
+        else:
+            steps.preflight_check()
+    except GoError as error:
+        log.fatal(str(error))
+        return Exit(FAILURE)
+    except GoPanic as panic:
+        ports.output.stderr(f"panic: {panic}\n[stack trace left out]\n")
+        return Exit(PANIC, str(panic))
+    return Exit(0)

@@ -1,0 +1,131 @@
+"""What the model asks of its world: a host, a cluster, a clock, and somewhere to write.
+
+Each method is one question or one act, as small as a system call or an HTTP request, so that a recorder, a fault or an
+explorer can stand between the model and any world. The model imports nothing else of the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from simulator.gocompat import Duration
+
+
+class ProcessResult(NamedTuple):
+    """What a child process left: its output and its exit code."""
+
+    exit_code: int
+    stdout: str = ""
+    stderr: str = ""
+
+
+class CommandNotFound(Exception):
+    """A command is not on the container's PATH, or what is there is not executable."""
+
+
+class Host(Protocol):
+    """The node as the container sees it: its own files, `/host`, `/sys`, `/run`, and the kernel behind them.
+
+    Paths are absolute. What fails raises `OSError` with the errno the kernel would give.
+    """
+
+    def run(self, argv: Sequence[str]) -> ProcessResult:
+        """Run a program of the container. Raises CommandNotFound."""
+
+    def stat(self, path: str) -> None:
+        """Does the path exist, links followed? Raises OSError if not."""
+
+    def read_file(self, path: str) -> str:
+        """The whole text of a file."""
+
+    def list_directory(self, path: str) -> list[str]:
+        """The names in a directory, sorted."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file or an empty directory; the errno is that of Go's `os.Remove`."""
+
+    def mount_points(self) -> list[str]:
+        """The mount points of the container's namespace, in mount order."""
+
+    def unmount(self, path: str) -> None:
+        """`umount2(path, MNT_DETACH)`."""
+
+    def delete_module(self, name: str) -> None:
+        """`delete_module(name, 0)`."""
+
+
+class Request(NamedTuple):
+    """One HTTP request to the API server. `body` is the JSON document, in the order it is sent."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = {}
+    body: Mapping[str, Any] | None = None
+    content_type: str = ""
+
+
+class Response(NamedTuple):
+    """The answer: status, JSON document, and the `Retry-After` header in seconds if there was one."""
+
+    status: int
+    body: Mapping[str, Any]
+    retry_after: int | None = None
+
+
+class ConnectionDropped(Exception):
+    """The server closed the connection without an answer."""
+
+
+class ConnectionRefused(Exception):
+    """Nothing listens there."""
+
+
+class Cluster(Protocol):
+    """The API server, one request at a time. The answer's document must not be changed by the caller."""
+
+    def request(self, request: Request) -> Response:
+        """Send a request. Raises ConnectionDropped or ConnectionRefused."""
+
+
+class Clock(Protocol):
+    """Virtual time, in nanoseconds since the program's start."""
+
+    @property
+    def now(self) -> Duration:
+        """The time that has passed."""
+
+    def sleep(self, span: Duration) -> None:
+        """Let time pass. What is due on the way happens; a signal may end the program here."""
+
+
+class Output(Protocol):
+    """Where the program writes: its log (standard error), and the raw streams beside it."""
+
+    def log(self, level: str, message: str) -> None:
+        """One log call: `info`, `warning`, `error` or `fatal`."""
+
+    def stdout(self, text: str) -> None:
+        """Raw text on standard output."""
+
+    def stderr(self, text: str) -> None:
+        """Raw text on standard error that is no log line."""
+
+
+class Chance(Protocol):
+    """Upstream's jitter. A scenario's seed decides."""
+
+    def random(self) -> float:
+        """A number from 0 up to 1."""
+
+
+class Terminated(Exception):
+    """A signal ended the program. `signal` is its name without SIG."""
+
+    def __init__(self, signal: str) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+class Stopped(Exception):
+    """The runner stopped watching a program that was still running."""

@@ -1,0 +1,287 @@
+"""Reading files people write: YAML and JSON documents, one value at a time, with errors that say where and what to do.
+
+A leaf. `Place` is a value together with the file and the path inside it; each accessor checks a type and hands on the
+place. Whatever is wrong becomes one `InputError`: the file, the place, what is wrong, the mend.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import yaml
+
+FORMAT: Final = 1
+"""The version of the files people write."""
+_LARGEST_FILE: Final = 32 * 1024 * 1024
+_DEEPEST: Final = 64
+_MOST_NODES: Final = 2_000_000
+
+
+class InputError(Exception):
+    """Bad input: one message for a person. The command line prints it and exits 2."""
+
+    def __init__(self, file: str, place: str, problem: str, mend: str = "") -> None:
+        self.file, self.place, self.problem, self.mend = file, place, problem, mend
+        where = f"{file}: " if file else ""
+        text = f"{where}{place} {problem}" if place else f"{where}{problem}"
+        super().__init__(printable(f"{text}; {mend}" if mend else text))
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped, so that a file cannot steer a terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape", "backslashreplace").decode() for char in text)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A mend for an unknown name: the names most like it, or all of them if they are few."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return "did you mean " + " or ".join(close) + "?"
+    return "known: " + ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+
+
+class Place:
+    """A value, and where it stands."""
+
+    __slots__ = ("file", "path", "value")
+
+    def __init__(self, value: Any, file: str, path: str = "") -> None:
+        self.value = value
+        self.file = file
+        self.path = path
+
+    def fail(self, problem: str, mend: str = "") -> NoReturn:
+        """Raise InputError for this place."""
+        raise InputError(self.file, self.path or "the document", problem, mend)
+
+    def child(self, key: str | int) -> Place:
+        """The place below, which must exist."""
+        if isinstance(key, int):
+            return Place(self.value[key], self.file, f"{self.path}[{key}]")
+        step = key if re.fullmatch(r"[A-Za-z_][\w-]*", key) else f"[{json.dumps(key)}]"
+        joined = f"{self.path}.{step}" if self.path and not step.startswith("[") else f"{self.path}{step}"
+        return Place(self.value[key], self.file, joined)
+
+    def mapping(self, known: Iterable[str] | None = None) -> Mapping[str, Any]:
+        """A mapping with text keys, none of them unknown."""
+        if not isinstance(self.value, dict):
+            self.fail(f"is {_kind(self.value)}, not a mapping", "write `key: value` lines")
+        for key in self.value:
+            if not isinstance(key, str):
+                self.fail(f"has the key {key!r}, which is {_kind(key)}", f'write it as text: "{key}"')
+        if known is not None:
+            allowed = set(known)
+            for key in self.value:
+                if key not in allowed:
+                    self.fail(f'has the unknown key "{key}"', nearest(key, allowed))
+        return self.value
+
+    def get(self, key: str) -> Place | None:
+        """The place below, if it is there and not null."""
+        return self.child(key) if self.value.get(key) is not None else None
+
+    def has(self, key: str) -> bool:
+        """Is the key there, even if null?"""
+        return key in self.value
+
+    def need(self, key: str, mend: str) -> Place:
+        """The place below; its absence is an error."""
+        if self.value.get(key) is None:
+            self.fail(f'lacks the key "{key}"', mend)
+        return self.child(key)
+
+    def items(self) -> Iterator[tuple[str, Place]]:
+        """The places below a mapping."""
+        for key in self.mapping():
+            yield key, self.child(key)
+
+    def list(self) -> builtins.list[Place]:
+        """The places of a list."""
+        if not isinstance(self.value, list):
+            self.fail(f"is {_kind(self.value)}, not a list", "write `- item` lines")
+        return [self.child(index) for index in range(len(self.value))]
+
+    def elements(self, key: str) -> builtins.list[Place]:
+        """The places of the list under a key; none if there is no such key."""
+        found = self.get(key)
+        return found.list() if found else []
+
+    def entries(self, key: str) -> builtins.list[tuple[str, Place]]:
+        """The keys and places of the mapping under a key; none if there is no such key."""
+        found = self.get(key)
+        return [*found.items()] if found else []
+
+    def text(self) -> str:
+        """A text. A number or a boolean is an error: YAML would have changed its spelling."""
+        if not isinstance(self.value, str):
+            self.fail(f"is {_kind(self.value)} {self.value!r}, not text", f'put it in quotes: "{self.value}"')
+        return self.value
+
+    def texts(self) -> tuple[str, ...]:
+        """A list of texts."""
+        return tuple(item.text() for item in self.list())
+
+    def boolean(self) -> bool:
+        """True or false."""
+        if not isinstance(self.value, bool):
+            self.fail(f"is {_kind(self.value)} {self.value!r}, not a boolean", "write true or false")
+        return self.value
+
+    def integer(self, low: int = -(2**31), high: int = 2**31) -> int:
+        """A whole number within bounds."""
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            self.fail(f"is {_kind(self.value)} {self.value!r}, not a whole number")
+        if not low <= self.value <= high:
+            self.fail(f"is {self.value}, out of range", f"write a number from {low} to {high}")
+        return self.value
+
+    def seconds(self, high: float = 1e7) -> float:
+        """A span in seconds, not negative."""
+        value = self.value
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            self.fail(f"is {_kind(value)} {value!r}, not a number of seconds")
+        if not 0 <= value <= high:
+            self.fail(f"is {value}, out of range", f"write seconds from 0 to {high:g}")
+        return float(value)
+
+    def choice(self, *options: str) -> str:
+        """One of some texts."""
+        value = self.text()
+        if value not in options:
+            self.fail(f'is "{value}"', "write " + " or ".join(f'"{option}"' for option in options))
+        return value
+
+    def path_text(self) -> str:
+        """An absolute path without `..`, which therefore stays inside the fake tree."""
+        value = self.text()
+        if not value.startswith("/"):
+            self.fail(f'"{value}" is no absolute path', f'write "/{value}"')
+        if "\0" in value:
+            self.fail("holds a NUL character")
+        if ".." in value.split("/"):
+            self.fail(f'"{value}" leads up with ".."', "write the path it means")
+        if len(value.encode("utf-8", "surrogateescape")) > 4095:
+            self.fail("is longer than a path can be (4095 bytes)")
+        return os.path.normpath(value).replace("//", "/")
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "the boolean"
+        case int() | float():
+            return "the number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]  # the C loader where libyaml is
+    """Safe YAML without what surprises people: duplicate keys, dates, aliases that multiply."""
+
+
+def _no_duplicates(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    out: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        try:
+            duplicate = key in out
+        except TypeError:
+            raise yaml.constructor.ConstructorError(None, None, "a key is no scalar", key_node.start_mark) from None
+        if duplicate:
+            raise yaml.constructor.ConstructorError(None, None, f'the key "{key}" stands twice', key_node.start_mark)
+        out[key] = loader.construct_object(value_node, deep=True)
+    return out
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_duplicates)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file. Raises InputError: missing, a directory, unreadable, not UTF-8, too large."""
+    name = str(path)
+    try:
+        if path.is_dir():
+            raise InputError(name, "", "is a directory, not a file", "name a file in it")
+        if path.exists() and not path.is_file():
+            raise InputError(name, "", "is no regular file", "name a YAML or JSON file")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise InputError(name, "", f"is larger than {_LARGEST_FILE // 2**20} MiB", "name a YAML or JSON file")
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise InputError(name, "", "does not exist", "check the path") from None
+    except UnicodeDecodeError as error:
+        raise InputError(name, "", f"is no UTF-8 text (byte {error.start})", "save it as UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            name, "", f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path and its permissions"
+        ) from None
+
+
+def read_document(path: Path, file: str = "") -> Place:
+    """A YAML (or JSON) document. Raises InputError, also for what is no mapping, too deep or blown up by aliases."""
+    name = file or str(path)
+    return parse_document(read_text(path), name)
+
+
+def parse_document(text: str, name: str) -> Place:
+    """As `read_document`, from text."""
+    try:
+        depth = max((len(line) - len(line.lstrip(" [{-")) for line in text.splitlines()), default=0)
+        if depth > 4096:
+            raise InputError(name, "", "is nested too deeply", "a world file has few levels")
+        value = json.loads(text) if text.lstrip().startswith("{") and name.endswith(".json") else yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
+        raise InputError(name, where, f"is no valid YAML: {problem}", "mend the syntax there") from None
+    except json.JSONDecodeError as error:
+        raise InputError(name, f"line {error.lineno}, column {error.colno}", f"is no valid JSON: {error.msg}") from None
+    except (RecursionError, ValueError, OverflowError):
+        raise InputError(name, "", "is nested too deeply or holds an impossible value", "a world file has few levels") from None
+    _check_size(value, name)
+    place = Place(value, name)
+    if not isinstance(value, dict):
+        raise InputError(name, "", f"is {_kind(value)}, not a mapping", "write `key: value` lines")
+    return place
+
+
+def _check_size(value: Any, name: str) -> None:
+    """Aliases can make a small file a huge document; count what a walk would meet, and stop early."""
+    stack, met = [(value, 1)], 0
+    while stack:
+        node, depth = stack.pop()
+        met += 1
+        if depth > _DEEPEST:
+            raise InputError(name, "", f"is nested deeper than {_DEEPEST} levels", "a world file has few levels")
+        if met > _MOST_NODES:
+            raise InputError(name, "", "is blown up by aliases", "write the values out")
+        if isinstance(node, dict):
+            stack += ((child, depth + 1) for child in node.values())
+        elif isinstance(node, list):
+            stack += ((child, depth + 1) for child in node)
+
+
+def read_format(place: Place) -> None:
+    """The format version of a file people write; absent means the newest."""
+    version = place.get("format")
+    if version is not None and version.integer() != FORMAT:
+        version.fail(f"is {version.value}, which this version does not read", f"write {FORMAT}")

@@ -1,0 +1,111 @@
+"""Where recordings lie: the folders they are read from, and the packed form the project carries.
+
+Three layouts are read: a folder `cases/` + `recordings/<release>/` as recorded, a packed folder (`<program>.json.xz` for
+the inputs, `<program>-<release>.json.xz` for each release), and what `replay --write` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from simulator.reading import InputError, read_text
+
+PROGRAM: Final = "driver-manager"
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One recorded run: the case's id and input, the release, what was observed."""
+
+    case: str
+    release: str
+    input: Mapping[str, Any]
+    observed: Mapping[str, Any]
+    file: str
+
+
+def read_folder(folder: Path) -> Iterator[Recording]:
+    """Every recording of a folder, by release and id. Raises InputError for a folder of no known form."""
+    if not folder.exists():
+        raise InputError(str(folder), "", "does not exist", "name a folder of recordings")
+    if not folder.is_dir():
+        raise InputError(str(folder), "", "is no folder", "name a folder of recordings")
+    if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
+        yield from _read_unpacked(folder)
+        return
+    packed = sorted(folder.glob("*.json.xz"))
+    inputs = [path for path in packed if path.name == f"{PROGRAM}.json.xz"]
+    if not inputs:
+        raise InputError(str(folder), "", "holds no recordings", "name a folder with cases/ and recordings/, or a packed one")
+    for path in inputs:
+        yield from _read_packed(path)
+
+
+def _load(path: Path) -> Any:
+    try:
+        return json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(str(path), "", f"is no valid JSON: {error}") from None
+
+
+def _read_unpacked(folder: Path) -> Iterator[Recording]:
+    cases: dict[str, Any] = {}
+    for release in sorted((folder / "recordings").iterdir()):
+        if not release.is_dir():
+            continue
+        for path in sorted(release.glob("*.json")):
+            if path.stem not in cases:
+                case = folder / "cases" / path.name
+                cases[path.stem] = _need(_load(case), "input", case)
+            yield Recording(path.stem, release.name, cases[path.stem], _need(_load(path), "observed", path), str(path))
+
+
+def _need(document: Any, key: str, path: Path) -> Any:
+    if not isinstance(document, dict) or not isinstance(document.get(key), dict):
+        raise InputError(str(path), "", f'lacks the key "{key}"', "see the format of recordings")
+    return document[key]
+
+
+def _read_packed(path: Path) -> Iterator[Recording]:
+    inputs = unpack(path)
+    stem = path.name.removesuffix(".json.xz")
+    for released in sorted(path.parent.glob(f"{stem}-v*.json.xz")):
+        document = unpack(released)
+        for case, observed in document["observed"].items():
+            yield Recording(case, document["release"], inputs["cases"][case], observed, f"{released}:{case}")
+
+
+def unpack(path: Path) -> Any:
+    """The document of a packed file. Raises InputError for a damaged one."""
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
+        raise InputError(str(path), "", f"is damaged: {error}", "fetch it anew") from None
+
+
+def pack(folder: Path, out: Path, releases: Sequence[str]) -> list[Path]:
+    """Pack a recorded folder: each input once, then the observations of each release. Returns the files written."""
+    recordings = [recording for recording in read_folder(folder) if recording.release in releases]
+    written = [out / f"{PROGRAM}.json.xz"]
+    _write_packed(written[0], {"format": 1, "cases": {recording.case: recording.input for recording in recordings}})
+    for release in releases:
+        path = out / f"{PROGRAM}-{release}.json.xz"
+        observed = {
+            recording.case: {key: value for key, value in recording.observed.items() if key != "exec_nested"}
+            for recording in recordings
+            if recording.release == release
+        }
+        _write_packed(path, {"format": 1, "release": release, "observed": observed})
+        written.append(path)
+    return written
+
+
+def _write_packed(path: Path, document: Any) -> None:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))

@@ -1,0 +1,203 @@
+"""A recorded case's input as a world.
+
+The recorder's world does less than a cluster: no validation of labels, and a kernel that unloads any module unless told
+otherwise. Its format is described beside the recordings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from simulator.cluster.objects import (
+    DROP,
+    Budget,
+    ClusterSpec,
+    Container,
+    Fault,
+    Node,
+    Owner,
+    Pod,
+    ResourceClaim,
+    default_api_version,
+)
+from simulator.host.spec import File, HostSpec, Program
+from simulator.reading import InputError
+from simulator.recordings.layout import Recording
+from simulator.world import PlannedChange, World
+
+_PATH: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_KUBECONFIG: Final = "/etc/kubeconfig"
+_KUBECONFIG_TEXT: Final = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "recording",
+        "contexts": [{"name": "recording", "context": {"cluster": "recording", "user": "recording"}}],
+        "clusters": [{"name": "recording", "cluster": {"server": "http://127.0.0.1:6443"}}],
+        "users": [{"name": "recording", "user": {}}],
+    }
+)
+_LONGEST_RUN: Final = 420
+
+
+def world_of(recording: Recording) -> World:
+    """The world a recording was made in. Raises InputError for an input of another form."""
+    try:
+        return _world(recording.input, recording.case)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(recording.file, "input", f"is of another form: {error!r}", "see the format of recordings") from None
+
+
+def _world(given: Mapping[str, Any], case: str) -> World:
+    env = {"HOME": "/", "KUBECONFIG": _KUBECONFIG, "PATH": ":".join(_PATH)}
+    for key, value in (given.get("env") or {}).items():
+        if value is None:
+            env.pop(key, None)
+        else:
+            env[key] = value
+    signal = given.get("signal")
+    return World(
+        host=_host(given.get("host") or {}, case),
+        cluster=_cluster(given.get("cluster") or {}, case),
+        args=tuple(given.get("args") or ()),
+        env=env,
+        path=tuple(env.get("PATH", "").split(":")),
+        changes=tuple(
+            PlannedChange(
+                float(change["after_s"]),
+                change.get("write") or {},
+                tuple(change.get("remove") or ()),
+                tuple(change.get("delete_pods") or ()),
+            )
+            for change in (given.get("host") or {}).get("timed_changes") or ()
+        ),
+        signal=(signal["name"], float(signal["after_s"])) if signal else None,
+        stop_after=float(given.get("max_s") or _LONGEST_RUN),
+        pid_1=False,
+    )
+
+
+def _host(given: Mapping[str, Any], case: str) -> HostSpec:
+    programs = []
+    for commands in (given.get("chroot_commands") or {}).values():
+        programs += [
+            Program(
+                command["path"],
+                command.get("stdout") or "",
+                command.get("stderr") or "",
+                command.get("exit_code") or 0,
+                command.get("mode", 0o755),
+            )
+            for command in (commands if isinstance(commands, list) else [commands])
+        ]
+    files = {_KUBECONFIG: _KUBECONFIG_TEXT, **(given.get("files") or {})}
+    return HostSpec(
+        name=case,
+        root=given.get("host_root") or "normal",
+        programs=tuple(programs),
+        directories=tuple(given.get("dirs") or ()),
+        mounts=tuple(given.get("mounts") or ()),
+        container_files=tuple(File(path, text) for path, text in files.items()),
+        container_programs={
+            name: None
+            if program is None
+            else Program(
+                f"/usr/bin/{name}",
+                stderr=program.get("stderr") or "",
+                exit_code=program.get("exit_code") or 0,
+                mode=program.get("mode", 0o755),
+            )
+            for name, program in (given.get("container_commands") or {}).items()
+        },
+        proc_modules=given.get("proc_modules", ""),
+        delete_module=_answers(given.get("delete_module")),
+        umount=_answers(given.get("umount")),
+        unlink=_answers(given.get("unlink")),
+    )
+
+
+def _answers(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, answer in (given or {}).items():
+        if isinstance(answer, list):
+            out[key] = tuple(answer)
+        elif isinstance(answer, dict):
+            out[key] = {"busy_while_pods": tuple(answer["busy_while_pods"])}
+        else:
+            out[key] = answer
+    return out
+
+
+def _cluster(given: Mapping[str, Any], case: str) -> ClusterSpec:
+    node = given.get("node")
+    discovery = given.get("discovery") or {}
+    return ClusterSpec(
+        name=case,
+        node=Node(node["name"], node.get("labels") or {}, node.get("annotations") or {}, bool(node.get("unschedulable")))
+        if node
+        else None,
+        pods=tuple(_pod(pod) for pod in given.get("pods") or ()),
+        daemonsets=frozenset((item["namespace"], item["name"]) for item in given.get("daemonsets") or ()),
+        resource_claims=tuple(
+            ResourceClaim(claim["namespace"], claim["name"], None if claim.get("drivers") is None else tuple(claim["drivers"]))
+            for claim in given.get("resource_claims") or ()
+        ),
+        faults=tuple(_fault(fault) for fault in given.get("faults") or ()),
+        api_down=bool(given.get("api_down")),
+        eviction=discovery.get("eviction", "policy/v1"),
+        page_size=given.get("list_page_size"),
+        validates=False,
+    )
+
+
+def _pod(given: Mapping[str, Any]) -> Pod:
+    owner, budget = given.get("owner"), given.get("pdb")
+    return Pod(
+        namespace=given["namespace"],
+        name=given["name"],
+        labels=given.get("labels") or {},
+        annotations=given.get("annotations") or {},
+        node_name=given.get("nodeName"),
+        node_selector=given.get("nodeSelector") or {},
+        phase=given.get("phase") or "Running",
+        owner=Owner(
+            owner["kind"],
+            owner["name"],
+            owner.get("controller", True),
+            owner.get("apiVersion") or default_api_version(owner["kind"]),
+        )
+        if owner
+        else None,
+        containers=tuple(_containers(given.get("containers"))),
+        init_containers=tuple(_containers(given.get("initContainers"))),
+        empty_dir=bool(given.get("emptyDir")),
+        termination=given.get("termination_s"),
+        terminating=bool(given.get("terminating")),
+        budget=Budget(budget.get("blocked_attempts"), budget.get("retry_after")) if budget else None,
+        resource_claims=tuple(given.get("resourceClaims") or ()),
+        resource_claim_statuses=tuple(given.get("resourceClaimStatuses") or ()),
+    )
+
+
+def _containers(given: Any) -> Iterator[Container]:
+    for container in given or ():
+        yield Container(container.get("limits") or {}, container.get("requests") or {})
+
+
+def _fault(given: Mapping[str, Any]) -> Fault:
+    match = given.get("match") or {}
+    return Fault(
+        method=match.get("method") or "",
+        path=match.get("path_regex") or "",
+        query=match.get("query_regex") or "",
+        body=match.get("body_regex") or "",
+        skip=given.get("skip") or 0,
+        times=given.get("times"),
+        status=DROP if given["status"] == DROP else int(given["status"]),
+        retry_after=given.get("retry_after"),
+        causes=tuple(given.get("causes") or ()),
+    )

@@ -1,0 +1,1 @@
+"""Outcomes for people and programs: the log as upstream prints it, what changed, JSON."""

@@ -1,0 +1,68 @@
+"""A run as text: the program's output as `kubectl logs` shows it, then what changed.
+
+The log's form is logrus' text formatter without a terminal: `time=... level=... msg=...`, quotes off, so that a message of
+several lines is several lines.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+
+from simulator.gocompat import SECOND, Duration
+from simulator.report.changes import Difference, differences
+from simulator.trace import LogLine, Outcome, StderrText, StdoutText
+
+
+def timestamp(start: datetime.datetime, at: Duration) -> str:
+    """RFC 3339 in UTC, whole seconds."""
+    moment = start + datetime.timedelta(microseconds=at // 1000)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def log_text(outcome: Outcome, start: datetime.datetime) -> str:
+    """Everything the program printed, in order."""
+    out = []
+    for event in outcome.events:
+        match event:
+            case LogLine():
+                out.append(f"time={timestamp(start, event.at)} level={event.level} msg={event.message}\n")
+            case StdoutText() | StderrText():
+                out.append(event.text)
+            case _:
+                pass
+    return "".join(out)
+
+
+def seconds(span: Duration) -> str:
+    """A span for people: `60 s`, `0.4 s`."""
+    return f"{span / SECOND:.1f}".removesuffix(".0") + " s"
+
+
+def ending(outcome: Outcome) -> str:
+    """How the program ended."""
+    if outcome.exit_code is None:
+        return "it was still running when the simulation stopped"
+    if outcome.panic:
+        return f"exit code {outcome.exit_code} (panic: {outcome.panic})"
+    if outcome.exit_code < 0:
+        return f"killed by signal {-outcome.exit_code}"
+    return f"exit code {outcome.exit_code}"
+
+
+def _line(difference: Difference) -> str:
+    return f"  {difference.subject:<11} {difference.what}"
+
+
+def summary(outcome: Outcome) -> Iterator[str]:
+    """What changed, how long it took, how it ended: a line each."""
+    changed = differences(outcome.before, outcome.after)
+    yield f"--- {outcome.release}, {seconds(outcome.elapsed)} simulated"
+    yield "changed:" if changed else "changed: nothing"
+    for difference in changed:
+        yield _line(difference)
+    gpus = outcome.after.gpu_drivers
+    for address in sorted(gpus):
+        if outcome.before.gpu_drivers.get(address) == gpus[address]:
+            yield f"  {'':<11} GPU {address} is still on {gpus[address] or 'no driver'}"
+    yield ending(outcome)

@@ -1,0 +1,1 @@
+"""Runners: they execute driver-manager against a world and leave a trace."""

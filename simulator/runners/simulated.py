@@ -1,0 +1,215 @@
+"""The simulated runner: the model of a release against a world in memory.
+
+The world is made, the ports are wrapped so that each act leaves its event, the program runs, the end is read off. No
+run sleeps, reads a wall clock or touches the machine.
+"""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from simulator.clock import VirtualClock
+from simulator.cluster.fake import FakeCluster
+from simulator.gocompat import SECOND, Duration
+from simulator.host.fake import FakeHost
+from simulator.manager.program import Exit, Ports, main
+from simulator.manager.releases import DEFAULT, Flow, flow
+from simulator.ports import ConnectionDropped, ProcessResult, Request, Response, Stopped, Terminated
+from simulator.trace import (
+    ApiRequest,
+    Change,
+    ChildProcess,
+    Event,
+    KernelCall,
+    LogLine,
+    Outcome,
+    Signal,
+    Sleep,
+    State,
+    StderrText,
+    StdoutText,
+)
+from simulator.world import PlannedChange, World
+
+START: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+"""The date at which a simulated program starts, unless another is asked for."""
+
+SIGNAL_NUMBERS: Final = {"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "USR1": 10, "USR2": 12, "TERM": 15}
+_GO_RUNTIME_EXIT: Final = 2
+
+
+class _Recorder:
+    """All ports at once, each act passed on and noted."""
+
+    def __init__(self, host: FakeHost, cluster: FakeCluster, clock: VirtualClock, seed: int) -> None:
+        self.events: list[Event] = []
+        self._host, self._cluster, self._clock = host, cluster, clock
+        self._random = random.Random(seed)  # noqa: S311  # jitter, seeded by the scenario
+        self.stat = host.stat
+        self.read_file = host.read_file
+        self.list_directory = host.list_directory
+        self.mount_points = host.mount_points
+
+    @property
+    def now(self) -> Duration:
+        return self._clock.now
+
+    def sleep(self, span: Duration) -> None:
+        if span > 0:
+            self.events.append(Sleep(self._clock.now, span))
+        self._clock.sleep(span)
+
+    def random(self) -> float:
+        return self._random.random()
+
+    def log(self, level: str, message: str) -> None:
+        self.events.append(LogLine(self._clock.now, level, message))
+
+    def stdout(self, text: str) -> None:
+        self.events.append(StdoutText(self._clock.now, text))
+
+    def stderr(self, text: str) -> None:
+        self.events.append(StderrText(self._clock.now, text))
+
+    def run(self, argv: Sequence[str]) -> ProcessResult:
+        result = self._host.run(argv)
+        self.events.append(ChildProcess(self._clock.now, tuple(argv), result.exit_code))
+        return result
+
+    def request(self, request: Request) -> Response:
+        try:
+            response = self._cluster.request(request)
+        except ConnectionDropped:
+            self._note(request, "drop")
+            raise
+        self._note(request, response.status)
+        return response
+
+    def _note(self, request: Request, status: int | str) -> None:
+        self.events.append(
+            ApiRequest(self._clock.now, request.method, request.path, request.query, request.body, status, request.content_type)
+        )
+
+    def delete_module(self, name: str) -> None:
+        self._kernel("delete_module", name, self._host.delete_module)
+
+    def unmount(self, path: str) -> None:
+        self._kernel("umount", path, self._host.unmount)
+
+    def remove(self, path: str) -> None:
+        self._kernel("unlink", path, self._host.remove)
+
+    def _kernel(self, call: str, argument: str, act: Callable[[str], None]) -> None:
+        try:
+            act(argument)
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, str(error.errno))
+            self.events.append(KernelCall(self._clock.now, call, argument, name))
+            raise
+        self.events.append(KernelCall(self._clock.now, call, argument, "ok"))
+
+
+def simulate(
+    world: World,
+    release: str = DEFAULT,
+    *,
+    what_if: str = "",
+    without: frozenset[str] = frozenset(),
+    start: datetime.datetime = START,
+    note_tree: bool = False,
+) -> Outcome:
+    """Run a release against a world. Raises KeyError for an unknown release or what-if.
+
+    `without` leaves named changes of the release out; `start` dates klog's lines; `note_tree` keeps every file's text in
+    the states before and after.
+    """
+    return run(world, flow(release, without=without, what_if=what_if), start, note_tree=note_tree)
+
+
+def run(world: World, resolved: Flow, start: datetime.datetime = START, *, note_tree: bool = False) -> Outcome:
+    """Run a resolved flow against a world."""
+    clock = VirtualClock()
+    cluster = FakeCluster(world.cluster, clock)
+    host = FakeHost(world.host, world.path or resolved.release.container_path, cluster.pod_exists)
+    return execute(world, resolved, host, cluster, clock, start, note_tree=note_tree)
+
+
+def execute(
+    world: World,
+    resolved: Flow,
+    host: FakeHost,
+    cluster: FakeCluster,
+    clock: VirtualClock,
+    start: datetime.datetime = START,
+    *,
+    note_tree: bool = False,
+) -> Outcome:
+    """Run a resolved flow against a host and a cluster that are already made."""
+    recorder = _Recorder(host, cluster, clock, world.seed)
+    before = _state(host, cluster, note_tree=note_tree)
+    _plan(world, recorder, host, cluster, clock)
+
+    def stamp() -> str:
+        moment = start + datetime.timedelta(microseconds=clock.now // 1000)
+        return f"{moment:%m%d %H:%M:%S.%f} {1 if world.pid_1 else 4242:7d}"
+
+    exit_code: int | None
+    panic, stopped = "", None
+    try:
+        clock.sleep(0)
+        ports = Ports(recorder, recorder, recorder, recorder, recorder)
+        ended: Exit = main(resolved, world.args, world.env, ports, stamp, world.version)
+        exit_code, panic = ended.code, ended.panic
+    except Terminated as signal:
+        exit_code = _signal_exit(signal.signal, pid_1=world.pid_1)
+    except Stopped:
+        exit_code, stopped = None, int(world.stop_after or 0)
+    after = _state(host, cluster, note_tree=note_tree)
+    return Outcome(resolved.release.tag, exit_code, recorder.events, clock.now, before, after, panic, stopped)
+
+
+def _state(host: FakeHost, cluster: FakeCluster, *, note_tree: bool) -> State:
+    return State(
+        node=cluster.node(),
+        pods=cluster.pods(),
+        mounts=host.mounts(),
+        files=host.files(),
+        modules=host.modules(),
+        gpu_drivers=host.gpu_drivers(),
+        tree=host.tree.snapshot() if note_tree else None,
+    )
+
+
+def _signal_exit(name: str, *, pid_1: bool) -> int:
+    """Process 1 cannot be killed by a signal it does not handle; Go's runtime then exits by itself."""
+    return _GO_RUNTIME_EXIT if pid_1 and name != "KILL" else -SIGNAL_NUMBERS.get(name, 15)
+
+
+def _plan(world: World, recorder: _Recorder, host: FakeHost, cluster: FakeCluster, clock: VirtualClock) -> None:
+    def happen(change: PlannedChange) -> Callable[[], None]:
+        def happens() -> None:
+            recorder.events.append(Change(clock.now, change.document()))
+            host.change(change.write, change.remove)
+            for pod in change.delete_pods:
+                cluster.delete_pod(pod)
+
+        return happens
+
+    def signalled() -> None:
+        assert world.signal is not None
+        recorder.events.append(Signal(clock.now, world.signal[0]))
+        raise Terminated(world.signal[0])
+
+    def stop() -> None:
+        raise Stopped
+
+    for change in world.changes:
+        clock.plan(round(change.after * SECOND), happen(change))
+    if world.signal is not None:
+        clock.plan(round(world.signal[1] * SECOND), signalled)
+    if world.stop_after is not None:
+        clock.plan(round(world.stop_after * SECOND), stop)

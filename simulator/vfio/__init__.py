@@ -1,0 +1,1 @@
+"""vfio-manage: which driver a GPU ends on."""
