@@ -6,12 +6,13 @@ Frozen. One world and one release make one run. How people write it down is `sce
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simulator.cluster.objects import ClusterSpec
+from simulator.cluster.objects import ClusterSpec, Pod
 from simulator.config import UNINSTALL_DRIVER
 from simulator.host.spec import HostSpec
+from simulator.trace import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,38 @@ class World:
     """Decides upstream's jitter."""
     version: str = "unknown"
     """What `--version` prints: upstream's build sets it."""
+
+
+def followed_by(world: World, outcome: Outcome) -> World:
+    """The world as a run left it, for the next run.
+
+    Between runs the DaemonSet controller works: a DaemonSet's pod that went is back if the node's labels match its
+    selector again. Other pods that went stay away. What was planned to happen meanwhile has happened.
+    """
+    after = outcome.after
+    node = world.cluster.node
+    if node is not None and after.node is not None:
+        node = replace(
+            node, labels=after.node.labels, annotations=after.node.annotations, unschedulable=after.node.unschedulable
+        )
+    labels = node.labels if node else {}
+    pods = tuple(pod for pod in world.cluster.pods if pod.full_name in after.pods or _comes_back(pod, labels))
+    modules = tuple(
+        replace(module, used_by=tuple(user for user in module.used_by if user in after.modules))
+        for module in world.host.modules
+        if module.name in after.modules
+    )
+    gone = {path for path, exists in after.files.items() if not exists}
+    host = replace(
+        world.host,
+        modules=modules,
+        pci=tuple(replace(function, driver=after.gpu_drivers.get(function.address, function.driver)) for function in world.host.pci),
+        mounts=after.mounts,
+        files=tuple(file for file in world.host.files if file.path not in gone),
+    )
+    return replace(world, host=host, cluster=replace(world.cluster, node=node, pods=pods), changes=(), signal=None)
+
+
+def _comes_back(pod: Pod, labels: Mapping[str, str]) -> bool:
+    owned = pod.owner is not None and pod.owner.kind == "DaemonSet"
+    return owned and all(labels.get(key) == value for key, value in pod.node_selector.items())
