@@ -24,6 +24,10 @@ class CommandNotFound(Exception):
     """A command is not on the container's PATH, or what is there is not executable."""
 
 
+class IoFailure(OSError):
+    """A read or a write failed on a file that could be opened; any other OSError is that of the opening itself."""
+
+
 class Host(Protocol):
     """The node as the container sees it: its own files, `/host`, `/sys`, `/run`, and the kernel behind them.
 
@@ -53,6 +57,40 @@ class Host(Protocol):
 
     def delete_module(self, name: str) -> None:
         """`delete_module(name, 0)`."""
+
+
+class VfioHost(Protocol):
+    """The node as vfio-manage sees it: sysfs, the container's files, and `chroot`.
+
+    Paths are absolute. What fails raises `OSError` with the errno the kernel would give, `IoFailure` if the file was open.
+    """
+
+    def run(self, argv: Sequence[str]) -> ProcessResult:
+        """Run a program of the container. Raises CommandNotFound."""
+
+    def stat(self, path: str) -> None:
+        """Does the path exist, links followed? Raises OSError if not."""
+
+    def is_directory(self, path: str) -> bool:
+        """Is it a directory, a link to one not counting?"""
+
+    def read_file(self, path: str) -> str:
+        """The whole text of a file."""
+
+    def list_directory(self, path: str) -> list[str]:
+        """The names in a directory, sorted."""
+
+    def read_link(self, path: str) -> str:
+        """Where a link points."""
+
+    def resolve(self, path: str) -> str:
+        """The path without links (`realpath(3)`)."""
+
+    def write_file(self, path: str, text: str) -> None:
+        """Open a file for writing and write the text at once."""
+
+    def kernel_release(self) -> str:
+        """`uname -r`."""
 
 
 class Request(NamedTuple):

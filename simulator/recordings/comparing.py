@@ -33,8 +33,12 @@ _SPELLINGS: Final = (
     (re.compile(r"\A([IWEF])\d{4} [\d:.]+ +\d+ "), r"\1 "),
     (re.compile(r"127\.0\.0\.1:\d+->127\.0\.0\.1:6443"), "127.0.0.1:*->127.0.0.1:6443"),
 )
+_LISTS: Final = frozenset({"log", "api", "kernel", "exec"})
 _COUNTED_STDOUT: Final = frozenset({"v0.9.0", "v0.9.1", "v0.10.0"})
 """Releases in which a blocked eviction waits, so that the number of attempts is no matter of chance."""
+
+_SHELL_RELEASES: Final = frozenset({"v0.9.0", "v0.9.1"})
+"""Releases whose vfio-manage is a shell script."""
 
 
 class Mismatch(NamedTuple):
@@ -61,6 +65,25 @@ def mismatches(release: str, recorded: Mapping[str, Any], simulated: Mapping[str
     if not found:
         found += _late_requests(recorded["api"], simulated["api"], share)
     return found
+
+
+def vfio_mismatches(release: str, recorded: Mapping[str, Any], simulated: Mapping[str, Any]) -> list[Mismatch]:
+    """As `mismatches`, of vfio-manage, step by step. Exact, but for BusyBox's words and coreutils' exit code."""
+    left, right = ([_vfio_step(release, step) for step in observed["steps"]] for observed in (recorded, simulated))
+    if len(left) != len(right):
+        return [Mismatch("steps", "", str(len(left)), str(len(right)))]
+    return [
+        _first(f"step {index}: {field}", was.get(field), now.get(field))
+        for index, (was, now) in enumerate(zip(left, right, strict=True))
+        for field in sorted(was.keys() | now.keys())
+        if was.get(field) != now.get(field)
+    ]
+
+
+def _vfio_step(release: str, step: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in step.items() if key != "stderr_other" or release not in _SHELL_RELEASES}
+    canonical: dict[str, Any] = json.loads(json.dumps(kept).replace("exit status 125", "exit status 1"))
+    return canonical
 
 
 def _late_requests(recorded: Sequence[Any], simulated: Sequence[Any], share: float) -> Iterator[Mismatch]:
@@ -171,7 +194,9 @@ def _order(observed: Mapping[str, Any]) -> list[Any]:
     """Log lines, writes, kernel calls and child processes, in their common order."""
     out: list[Any] = []
     for _, kind, index in observed["timeline"]:
-        if kind == "log":
+        if kind in _LISTS and index >= len(observed[kind]):
+            out.append([kind, None])  # a timeline that points at nothing equals no other
+        elif kind == "log":
             item, polling = _entry(observed["log"][index])
             if not polling and not item[1].startswith(_HELPER_ERROR):
                 out.append([kind, *item])

@@ -1,6 +1,7 @@
 """Where recordings lie: the folders they are read from, and the packed form the project carries.
 
-Three layouts are read: a folder `cases/` + `recordings/<release>/` as recorded, a packed folder (`<program>.json.xz` for
+Both programs' recordings are laid out alike and may lie in one packed folder; a case of vfio-manage is known by its
+`steps`. Three layouts are read: a folder `cases/` + `recordings/<release>/` as recorded, a packed folder (`<program>.json.xz` for
 the inputs, `<program>-<release>.json.xz` for each release), and what `replay --write` writes.
 """
 
@@ -16,6 +17,8 @@ from typing import Any, Final
 from simulator.reading import InputError, read_text
 
 PROGRAM: Final = "driver-manager"
+VFIO_MANAGE: Final = "vfio-manage"
+PROGRAMS: Final = (PROGRAM, VFIO_MANAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,11 @@ class Recording:
     observed: Mapping[str, Any]
     file: str
 
+    @property
+    def program(self) -> str:
+        """Which program it is of."""
+        return VFIO_MANAGE if "steps" in self.input else PROGRAM
+
 
 def read_folder(folder: Path) -> Iterator[Recording]:
     """Every recording of a folder, by release and id. Raises InputError for a folder of no known form."""
@@ -38,8 +46,7 @@ def read_folder(folder: Path) -> Iterator[Recording]:
     if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
         yield from _read_unpacked(folder)
         return
-    packed = sorted(folder.glob("*.json.xz"))
-    inputs = [path for path in packed if path.name == f"{PROGRAM}.json.xz"]
+    inputs = [path for program in PROGRAMS if (path := folder / f"{program}.json.xz").exists()]
     if not inputs:
         raise InputError(str(folder), "", "holds no recordings", "name a folder with cases/ and recordings/, or a packed one")
     for path in inputs:
@@ -90,12 +97,16 @@ def unpack(path: Path) -> Any:
 
 
 def pack(folder: Path, out: Path, releases: Sequence[str]) -> list[Path]:
-    """Pack a recorded folder: each input once, then the observations of each release. Returns the files written."""
+    """Pack a program's recorded folder: each input once, then the observations of each release. Returns the files written."""
     recordings = [recording for recording in read_folder(folder) if recording.release in releases]
-    written = [out / f"{PROGRAM}.json.xz"]
+    programs = sorted({recording.program for recording in recordings})
+    if len(programs) != 1:
+        raise InputError(str(folder), "", f"holds recordings of {len(programs)} programs", "pack one program's at a time")
+    program = programs[0]
+    written = [out / f"{program}.json.xz"]
     _write_packed(written[0], {"format": 1, "cases": {recording.case: recording.input for recording in recordings}})
     for release in releases:
-        path = out / f"{PROGRAM}-{release}.json.xz"
+        path = out / f"{program}-{release}.json.xz"
         observed = {
             recording.case: {key: value for key, value in recording.observed.items() if key != "exec_nested"}
             for recording in recordings

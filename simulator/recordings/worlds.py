@@ -40,6 +40,8 @@ _KUBECONFIG_TEXT: Final = json.dumps(
     }
 )
 _LONGEST_RUN: Final = 420
+_VFIO_MANAGE: Final = Program("/usr/bin/vfio-manage")
+"""The recorder's stand-in, where a case says nothing else: it does nothing."""
 
 
 def world_of(recording: Recording) -> World:
@@ -102,7 +104,8 @@ def _host(given: Mapping[str, Any], case: str) -> HostSpec:
         directories=tuple(given.get("dirs") or ()),
         mounts=tuple(given.get("mounts") or ()),
         container_files=tuple(File(path, text) for path, text in files.items()),
-        container_programs={
+        container_programs={"vfio-manage": _VFIO_MANAGE}
+        | {
             name: None
             if program is None
             else Program(

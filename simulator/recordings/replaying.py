@@ -1,0 +1,36 @@
+"""One recording, replayed: what the model does in its world, and how that differs, whichever program it is of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.manager.releases import RELEASES
+from simulator.reading import InputError
+from simulator.recordings.comparing import Mismatch, mismatches, vfio_mismatches
+from simulator.recordings.layout import VFIO_MANAGE, Recording
+from simulator.recordings.observation import observation
+from simulator.recordings.vfio_observation import vfio_observation
+from simulator.recordings.vfio_worlds import vfio_world_of
+from simulator.recordings.worlds import world_of
+from simulator.runners.simulated import simulate
+from simulator.runners.vfio import simulate_vfio
+
+
+def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The model's own observation of a case. `without` leaves named changes out. Raises InputError."""
+    if recording.release not in RELEASES:
+        raise InputError(recording.file, "", f"is of {recording.release}, which the model does not know", "use --release")
+    if recording.program == VFIO_MANAGE:
+        observed = vfio_observation(simulate_vfio(vfio_world_of(recording), recording.release, without=without))
+    else:
+        observed = observation(simulate(world_of(recording), recording.release, without=without))
+    plain: dict[str, Any] = json.loads(json.dumps(observed))
+    return plain
+
+
+def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
+    """Every field in which an observation differs from the recording; empty if they agree."""
+    compare = vfio_mismatches if recording.program == VFIO_MANAGE else mismatches
+    return compare(recording.release, recording.observed, simulated)
