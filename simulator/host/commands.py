@@ -1,30 +1,60 @@
 """Programs on the fake host: how one is found and started, and what it prints.
 
-`chroot` looks a command up along the container's PATH inside the host's root, as execvp(3) does: it goes on after "not
-found" and "permission denied", a script whose interpreter is missing counts as not found. NVIDIA's nvidia-smi answers
-from the host's state; its texts all go to standard output, also with the errors, and asking it loads the module.
+`chroot` looks a command up along the container's PATH inside the host's root, as glibc's execvp does: it goes on after
+"not found" and "permission denied"; a file whose interpreter is missing counts as not found; one that the kernel cannot
+execute (another architecture, a script without `#!`) is given to the host's /bin/sh, which ends the search. NVIDIA's
+nvidia-smi answers from the host's state; its texts all go to standard output, also with the errors, and asking it loads
+the module, blacklisted or not. Leaves out programs that never answer, and what udev loads after the driver.
 
-Source: busybox coreutils/chroot.c, coreutils chroot.c, musl and glibc execvp; nvidia-smi 535 and 550 by experiment with a
-stub NVML.
+Source: busybox coreutils/chroot.c, coreutils chroot.c, glibc posix/execvpe.c; nvidia-smi 535 and 550 by experiment, with
+their own NVML and with a stub; kmod's libkmod-module.c; NVIDIA's open kernel modules, nv.c, for "no devices probed".
 """
 
 from __future__ import annotations
 
 import errno
+import fnmatch
+import os
+import posixpath
 import stat
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
 
-from simulator.host.kernel import Kernel
-from simulator.host.spec import Program
+from simulator.host.kernel import Answers, Kernel
+from simulator.host.spec import HostSpec, PciFunction, Program
 from simulator.host.tree import HOST, Tree
 from simulator.ports import ProcessResult
 
 NOT_FOUND: Final = 127
 CANNOT_RUN: Final = 126
 _GO_ON: Final = {errno.ENOENT, errno.ENOTDIR, errno.EACCES}
+_MOST_HANDOVERS: Final = 16
+_SHELL: Final = "/bin/sh"
+_MODPROBE_DIRECTORIES: Final = (
+    "/etc/modprobe.d",
+    "/run/modprobe.d",
+    "/usr/local/lib/modprobe.d",
+    "/usr/lib/modprobe.d",
+    "/lib/modprobe.d",
+)
+"""A file in an earlier one hides a file of the same name in a later one."""
+
+
+class Chroot(NamedTuple):
+    """Whose `chroot` it is: its exit code for a root that cannot be entered, and its words."""
+
+    no_root: int
+    bad_root: str
+    bad_command: str
+
+
+CHROOTS: Final = {
+    "busybox": Chroot(1, "chroot: can't change root directory to '%s': %s\n", "chroot: can't execute '%s': %s\n"),
+    "coreutils": Chroot(125, "chroot: cannot change root directory to '%s': %s\n", "chroot: failed to run command '%s': %s\n"),
+}
+"""Flavour -> what is its own. Both exit 127 if the command is not found, and 126 if it cannot be run."""
 
 
 def is_executable(node: FakeFile) -> bool:
@@ -32,105 +62,247 @@ def is_executable(node: FakeFile) -> bool:
     return not isinstance(node, FakeDirectory) and bool(node.st_mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH))
 
 
-def look_up(tree: Tree, name: str, path: Sequence[str], root: str = "") -> tuple[FakeFile | None, int]:
-    """execvp: the file that would be started, or None and the errno that remains."""
-    last = errno.ENOENT
-    for candidate in [name] if "/" in name else [f"{directory}/{name}" for directory in path]:
-        number = _try(tree, candidate, root)
-        if not number:
-            return tree.find(candidate, root=root), 0
-        if number == errno.EACCES:
-            last = errno.EACCES
-        elif number not in _GO_ON:
-            return None, number
-    return None, last
+class Started(NamedTuple):
+    """A program that starts: where it was found, and what it is (None: one of the root's own, of no interest)."""
 
-
-def _try(tree: Tree, candidate: str, root: str) -> int:
-    """execve: 0 if it would start, else the errno."""
-    try:
-        node = tree.find(candidate, root=root)
-    except OSError as error:
-        return error.errno or errno.ENOENT
-    if not is_executable(node):
-        return errno.EACCES
-    text = node.contents or ""
-    if text.startswith("#!"):
-        interpreter = text[2:].split("\n", 1)[0].strip()
-        return _try_interpreter(tree, interpreter, root)
-    return 0
-
-
-def _try_interpreter(tree: Tree, interpreter: str, root: str) -> int:
-    try:
-        node = tree.find(interpreter, root=root)
-    except OSError as error:
-        return error.errno or errno.ENOENT
-    return 0 if is_executable(node) else errno.EACCES
+    path: str
+    program: Program | None
+    by_shell: bool = False
+    """The kernel could not execute it, and the shell reads it."""
 
 
 class Commands:
     """What happens when something is run in the host's root."""
 
-    def __init__(self, tree: Tree, kernel: Kernel, programs: Sequence[Program], installable: Sequence[str]) -> None:
+    def __init__(self, tree: Tree, kernel: Kernel, spec: HostSpec, flavour: str = "busybox") -> None:
         self.tree = tree
         self.kernel = kernel
-        self.installable = frozenset(installable)
-        self._programs: dict[int, Program] = {}
-        for program in programs:
+        self.architecture = spec.architecture
+        self.installable = frozenset(spec.installable)
+        self._chroot = CHROOTS[flavour]
+        self._init_module = Answers(spec.init_module)
+        self._functions: Sequence[PciFunction] = spec.pci
+        self._programs: dict[int, tuple[FakeFile, Program]] = {}
+        for program in spec.programs:
             try:
                 node = tree.find(program.path, root=HOST, follow=False)
             except OSError:
                 continue
-            self._programs[id(node)] = program
+            self._programs[id(node)] = (node, program)
 
     def chroot(self, argv: Sequence[str], path: Sequence[str]) -> ProcessResult:
-        """`chroot ROOT COMMAND ...` of busybox."""
+        """`chroot ROOT COMMAND ...` of the image."""
         root, command = argv[1], argv[2]
-        if not self.tree.exists(root):
-            return ProcessResult(1, stderr=f"chroot: can't change root directory to '{root}': No such file or directory\n")
-        node, number = look_up(self.tree, command, path, root)
-        if node is None:
-            text = "No such file or directory" if number == errno.ENOENT else "Permission denied"
-            return ProcessResult(
-                NOT_FOUND if number == errno.ENOENT else CANNOT_RUN, stderr=f"chroot: can't execute '{command}': {text}\n"
-            )
-        program = self._programs.get(id(node))
-        if program is None or program.interpreter is None:
-            return ProcessResult(CANNOT_RUN, stderr=f"chroot: can't execute '{command}': Exec format error\n")
-        return (
-            self.nvidia_smi(program) if program.driver_version else ProcessResult(program.exit_code, program.stdout, program.stderr)
-        )
+        try:
+            found = self.tree.find(root)
+            if not isinstance(found, FakeDirectory):
+                raise NotADirectoryError(errno.ENOTDIR, root)
+        except OSError as error:
+            text = self._chroot.bad_root % (root, os.strerror(error.errno or errno.ENOENT))
+            return ProcessResult(self._chroot.no_root, stderr=text)
+        started = self.look_up(command, path, root)
+        if isinstance(started, int):
+            text = self._chroot.bad_command % (command, os.strerror(started))
+            return ProcessResult(NOT_FOUND if started == errno.ENOENT else CANNOT_RUN, stderr=text)
+        return self._run(started, command, root)
+
+    # --- finding and starting -------------------------------------------------------------------------------------
+
+    def look_up(self, command: str, path: Sequence[str], root: str = HOST) -> Started | int:
+        """execvp: what starts, or the errno that remains."""
+        last, denied = errno.ENOENT, False
+        for candidate in [command] if "/" in command else [f"{directory}/{command}" for directory in path]:
+            started = self._execute(candidate, root)
+            if started == errno.ENOEXEC:
+                started = self._give_to_shell(candidate, root)
+            if not isinstance(started, int):
+                return started
+            if started not in _GO_ON:
+                return started
+            last, denied = started, denied or started == errno.EACCES
+        return errno.EACCES if denied else last
+
+    def _execute(self, candidate: str, root: str) -> Started | int:
+        """execve: what starts, or the errno."""
+        try:
+            node = self.tree.find(candidate, root=root)
+        except OSError as error:
+            return error.errno or errno.ENOENT
+        if not is_executable(node):
+            return errno.EACCES
+        program = self._program(node)
+        if program is None:
+            return Started(candidate, None)
+        if self._is_foreign(program) or (program.interpreter is None and not program.driver_version):
+            return errno.ENOEXEC
+        if program.interpreter is not None and (number := self._check(program.interpreter, root)):
+            return number
+        return Started(candidate, program)
+
+    def _give_to_shell(self, candidate: str, root: str) -> Started | int:
+        """What execvp does with a file that the kernel cannot execute."""
+        if number := self._check(_SHELL, root):
+            return number
+        return Started(candidate, self._program(self.tree.find(candidate, root=root)), by_shell=True)
+
+    def _check(self, interpreter: str, root: str) -> int:
+        """May this be executed? 0 or the errno."""
+        try:
+            node = self.tree.find(interpreter, root=root)
+        except OSError as error:
+            return error.errno or errno.ENOENT
+        return 0 if is_executable(node) else errno.EACCES
+
+    def _program(self, node: FakeFile) -> Program | None:
+        found = self._programs.get(id(node))
+        return found[1] if found else None
+
+    def _is_foreign(self, program: Program) -> bool:
+        """Is it of an architecture that neither the processor nor an emulator (binfmt_misc) runs?"""
+        machine = program.architecture
+        return machine not in {"", self.architecture} and not self.tree.exists(f"/proc/sys/fs/binfmt_misc/qemu-{machine}")
+
+    # --- running ----------------------------------------------------------------------------------------------------
+
+    def _run(self, started: Started, name: str, root: str, handovers: int = 0) -> ProcessResult:
+        """What a started program prints, and how it exits. `name` is what it was called by."""
+        program = started.program
+        if program is None:
+            return ProcessResult(0)
+        if started.by_shell and self._is_foreign(program):
+            return ProcessResult(2, stderr=f"{started.path}: 2: Syntax error\n")
+        for library in program.needs:
+            if not self.tree.exists(library, root=root):
+                text = "error while loading shared libraries: %s: cannot open shared object file: No such file or directory"
+                return ProcessResult(NOT_FOUND, stderr=f"{name}: {text % posixpath.basename(library)}\n")
+        if program.driver_version:
+            return self.nvidia_smi(program)
+        if program.hands_over_to:
+            return self._hand_over(program, root, handovers)
+        return ProcessResult(program.exit_code, program.stdout, program.stderr)
+
+    def _hand_over(self, program: Program, root: str, handovers: int) -> ProcessResult:
+        """A script's `exec PATH "$@"`."""
+        target = program.hands_over_to
+        started = self.look_up(target, (), root) if handovers < _MOST_HANDOVERS else errno.ELOOP
+        if isinstance(started, int):
+            code = NOT_FOUND if started == errno.ENOENT else CANNOT_RUN
+            return ProcessResult(code, program.stdout, f"{program.stderr}{program.path}: exec: {target}: {os.strerror(started)}\n")
+        after = self._run(started, target, root, handovers + 1)
+        return ProcessResult(after.exit_code, program.stdout + after.stdout, program.stderr + after.stderr)
 
     def nvidia_smi(self, program: Program) -> ProcessResult:
         """NVIDIA's own program, asked for the driver's version."""
         if program.state == "library-missing":
             return _LIBRARY_MISSING
-        gpus = self.kernel.gpu_drivers()
-        if "nvidia" not in self.kernel.loaded() and gpus:
-            self._modprobe(list(gpus))
-        if "nvidia" not in self.kernel.loaded():
+        if not self._is_loaded():
+            self._load_driver()
+        if not self._is_loaded():
             return _NOT_LOADED
-        fixed = _STATES.get(program.state)
-        if fixed is not None:
-            return fixed
-        mine = [address for address, driver in gpus.items() if driver == "nvidia"]
-        if program.state in _GPU_STATES and mine:
-            code, text = _GPU_STATES[program.state]
-            return ProcessResult(code, f"Unable to determine the device handle for GPU{mine[0].upper()}: {text}\n\n")
-        if not mine:
-            return ProcessResult(6, "No devices were found\n")
-        line = "[Unknown Error]" if program.state == "version-unreadable" else program.driver_version
-        return ProcessResult(0, f"{line}\n" * len(mine))
+        module = self.kernel.modules.get("nvidia")
+        if module is not None and module.version not in {"", program.driver_version}:
+            short = ".".join(program.driver_version.split(".")[:2])
+            return ProcessResult(18, f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {short}\n")
+        if program.state != "ok":
+            return _STATES[program.state]
+        return self._answer(program.driver_version)
 
-    def _modprobe(self, gpus: Sequence[str]) -> None:
-        """NVML loads the module as root, past any blacklist; the driver then takes the GPUs that are free."""
-        free = [address for address in gpus if not self.kernel.bound[address]]
-        if "nvidia" not in self.installable or not free:
+    def _answer(self, version: str) -> ProcessResult:
+        """A line for each GPU that the driver has; one that is out of order silences all."""
+        drivers = self.kernel.gpu_drivers()
+        mine = [function for function in self._functions if drivers.get(function.address) == "nvidia"]
+        lines = []
+        for function in mine:
+            match function.state:
+                case "ok":
+                    lines.append(f"{version}\n")
+                case "version-unreadable":
+                    lines.append("[Unknown Error]\n")
+                case "no-permission":
+                    continue
+                case state:
+                    code, text = _GPU_STATES[state]
+                    address = function.address.upper()
+                    return ProcessResult(code, f"Unable to determine the device handle for GPU{address}: {text}")
+        if lines:
+            return ProcessResult(0, "".join(lines))
+        return _NONE_READABLE if mine else _NO_DEVICES
+
+    # --- loading the module -----------------------------------------------------------------------------------------
+
+    def _is_loaded(self) -> bool:
+        return "nvidia" in self.kernel.loaded()
+
+    def _load_driver(self) -> None:
+        """What NVML does where the module is not loaded: `modprobe nvidia` as root, if there is a GPU at all; a device file."""
+        if any(function.is_display for function in self._functions) and not self._check(self._modprobe_path(), HOST):
+            self._modprobe("nvidia")
+        if self.tree.exists(HOST) and not self.tree.exists("/dev/nvidiactl", root=HOST):
+            self.tree.write(f"{HOST}/dev/nvidiactl", "", 0o666)
+
+    def _modprobe_path(self) -> str:
+        try:
+            return self.tree.read("/proc/sys/kernel/modprobe").strip() or "/sbin/modprobe"
+        except OSError:
+            return "/sbin/modprobe"
+
+    def _modprobe(self, name: str) -> None:
+        """An explicit `modprobe NAME`: no blacklist stops it. The driver then takes what is free of its devices."""
+        if not self._goes_on_to_load(name) or name not in self.installable or name in self._denied_modules():
             return
-        self.kernel.load("nvidia")
-        for address in free:
-            self.kernel.bind(address, "nvidia")
+        if self._init_module.next(name, self.kernel.pod_exists) not in {"ok", "real"}:
+            return
+        free = [function for function in self._functions if not self.kernel.bound[function.address]]
+        gpus, switches = ([f for f in free if f.is_gpu], [f for f in free if f.is_switch])
+        if not gpus and not switches:
+            return
+        self.kernel.load(name)
+        for function in gpus:
+            self.kernel.bind(function.address, "nvidia")
+        for function in switches:
+            self.kernel.bind(function.address, "nvidia-nvswitch")
+
+    def _denied_modules(self) -> set[str]:
+        """`module_blacklist=` on the kernel's command line: the kernel itself refuses these."""
+        try:
+            words = self.tree.read("/proc/cmdline").split()
+        except OSError:
+            return set()
+        values = (word.partition("=")[2] for word in words if word.startswith("module_blacklist="))
+        return {name for value in values for name in value.split(",")}
+
+    def _goes_on_to_load(self, name: str) -> bool:
+        """What modprobe.d says: `alias NAME off` stops it, and so does `install NAME COMMAND` unless that loads it itself."""
+        lines = [line.split() for line in self._modprobe_lines()]
+        for words in lines:
+            if words[0] == "alias" and words[2:] == ["off"] and _matches(name, words[1]):
+                return False
+        for words in lines:
+            if words[0] == "install" and len(words) > 2 and _matches(name, words[1]):
+                return any(word.endswith("modprobe") for word in words) and not {"-i", "--ignore-install"}.isdisjoint(words)
+        return True
+
+    def _modprobe_lines(self) -> Iterator[str]:
+        files: dict[str, str] = {}
+        for directory in _MODPROBE_DIRECTORIES:
+            found = self.tree.directory(directory, root=HOST)
+            for file in found.entries if found else ():
+                if file.endswith(".conf"):
+                    files.setdefault(file, f"{directory}/{file}")
+        for _, path in sorted(files.items()):
+            try:
+                node = self.tree.find(path, root=HOST)
+            except OSError:
+                continue
+            text = "" if isinstance(node, FakeDirectory) else node.contents or ""
+            for line in text.replace("\\\n", " ").splitlines():
+                if line.strip() and not line.lstrip().startswith("#"):
+                    yield line
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Module names in modprobe's configuration are patterns, and a dash is an underscore."""
+    return fnmatch.fnmatchcase(name, pattern.replace("-", "_"))
 
 
 _LIBRARY_MISSING: Final = ProcessResult(
@@ -144,16 +316,32 @@ _NOT_LOADED: Final = ProcessResult(
     "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver"
     " is installed and running.\n\n",
 )
+_NO_DEVICES: Final = ProcessResult(6, "No devices were found\n")
+_NONE_READABLE: Final = ProcessResult(
+    4, "No devices were found. Please make sure /dev/nvidia* files are readable by current user.\n"
+)
 _STATES: Final = {
-    "library-mismatch": ProcessResult(
-        18, "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.82\n"
+    "smi-mismatch": ProcessResult(
+        255,
+        "Mismatch in versions between nvidia-smi and NVML.\nAre you sure you are using nvidia-smi provided with the driver?\n",
     ),
     "no-permission": ProcessResult(4, "Failed to initialize NVML: Insufficient Permissions\n"),
     "blocked": ProcessResult(17, "Failed to initialize NVML: GPU access blocked by the operating system\n"),
     "unknown-error": ProcessResult(255, "Failed to initialize NVML: Unknown Error\n"),
+    "count-unreadable": ProcessResult(255, "Unable to determine the number of GPUs"),
 }
 _GPU_STATES: Final = {
-    "gpu-lost": (15, "GPU is lost.  Reboot the system to recover this GPU\n"),
-    "gpu-needs-reset": (255, "A GPU reset must occur before this GPU can be used again."),
-    "gpu-unpowered": (8, "Unable to communicate with GPU because it is insufficiently powered."),
+    "lost": (15, "GPU is lost.  Reboot the system to recover this GPU\n\n\n"),
+    "needs-reset": (255, "A GPU reset must occur before this GPU can be used again.\n\n.\n"),
+    "unpowered": (
+        8,
+        """\
+Unable to communicate with GPU because it is insufficiently powered.
+This may be because not all required external power cables are
+attached, or the attached cables are not seated properly.
+
+
+""",
+    ),
+    "unknown-error": (255, "Unknown Error\n"),
 }

@@ -2,29 +2,61 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
+
+from pyfakefs.fake_file import FakeDirectory
 
 from simulator.host.commands import Commands, is_executable
 from simulator.host.kernel import Kernel
 from simulator.host.spec import HostSpec, Program
-from simulator.host.tree import Tree, render
+from simulator.host.tree import Tree, failure, render
 from simulator.ports import CommandNotFound, ProcessResult
 
 _WATCHED: Final = ("/run/nvidia/nvidia-driver.pid", "/run/nvidia/nvidia-driver.state", "/run/nvidia/driver")
 """Files whose existence at the end belongs to a run's outcome."""
 
 
-class FakeHost:
-    """A host in memory. `path` is the container's PATH."""
+_IN_EVERY_KERNEL: Final = frozenset({"vfio", "vfio_pci", "vfio_pci_core", "vfio_iommu_type1"})
+"""Modules that no distribution leaves out."""
+KERNEL: Final = "6.8.0-79-generic"
+"""The kernel of a host that does not say."""
 
-    def __init__(self, spec: HostSpec, path: Sequence[str], pod_exists: Callable[[str], bool] = lambda _: False) -> None:
+
+@dataclass(frozen=True, slots=True)
+class ModprobeAnswer:
+    """What one call of modprobe does: its exit code, and the drivers that are there afterwards."""
+
+    exit_code: int = 0
+    creates: tuple[str, ...] = ()
+
+
+class FakeHost:
+    """A host in memory. `path` is the container's PATH, `chroot` whose `chroot` its image has."""
+
+    def __init__(
+        self,
+        spec: HostSpec,
+        path: Sequence[str],
+        pod_exists: Callable[[str], bool] = lambda _: False,
+        chroot: str = "busybox",
+    ) -> None:
         self.spec = spec
         self.path = tuple(path)
         self.tree: Tree = render(spec)
         self.kernel = Kernel(spec, self.tree, pod_exists)
-        self.commands = Commands(self.tree, self.kernel, spec.programs, spec.installable)
+        self.commands = Commands(self.tree, self.kernel, spec, chroot)
         self._container: Mapping[str, Program | None] = spec.container_programs
+        self.own_programs: dict[str, Callable[[Sequence[str]], ProcessResult]] = {}
+        """The image's own programs that are modelled, beside `chroot`; whoever makes the host puts them in."""
+        self.modprobe_answers: Mapping[str, tuple[ModprobeAnswer, ...]] | None = None
+        """Module -> what modprobe does at each call, the last for ever; None: what follows from the host."""
+        self.on_modprobe: Callable[[str, Sequence[str], int, list[str]], None] = lambda _root, _argv, _code, _taken: None
+        """Hears of each modprobe that was found: its root, its argv, its exit code, the functions its drivers took."""
+        self._modprobe_calls: dict[str, int] = {}
 
     def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program of the container. Raises CommandNotFound."""
@@ -35,8 +67,11 @@ class FakeHost:
         if stand_in is not None:
             return ProcessResult(stand_in.exit_code, stderr=stand_in.stderr)
         if name == "chroot":
-            return self.commands.chroot(argv, self.path)
-        return self._vfio_manage()
+            return self._modprobe(argv) if argv[2] == "modprobe" else self.commands.chroot(argv, self.path)
+        own = self.own_programs.get(name)
+        if own is None:
+            raise CommandNotFound(name)
+        return own(argv)
 
     def _on_path(self, name: str) -> bool:
         """`exec.LookPath`: a file that may be executed, in one of PATH's directories."""
@@ -49,11 +84,39 @@ class FakeHost:
                 return True
         return False
 
-    def _vfio_manage(self) -> ProcessResult:
-        """`vfio-manage unbind --all`: every NVIDIA GPU is taken from whatever driver it has."""
-        for address in self.kernel.gpu_drivers():
-            self.kernel.unbind(address)
-        return ProcessResult(0)
+    def _modprobe(self, argv: Sequence[str]) -> ProcessResult:
+        """`chroot ROOT modprobe MODULE`: found and started as any program; then the kernel has the module, or not."""
+        result = self.commands.chroot(argv, self.path)
+        if result.exit_code != 0:
+            return result
+        free = [address for address, driver in self.kernel.bound.items() if not driver]
+        exit_code = self._load(argv[3].replace("-", "_"))
+        taken = sorted(address for address in free if self.kernel.bound.get(address))
+        self.on_modprobe(self.tree.resolve(argv[1]), argv[2:], exit_code, taken)
+        text = f"modprobe: FATAL: Module {argv[3]} not found.\n" if exit_code else ""
+        return ProcessResult(exit_code, stderr=text)
+
+    def _load(self, module: str) -> int:
+        """What modprobe does with a module's name, and its exit code."""
+        if self.modprobe_answers is None:
+            return 0 if module in self.kernel.loaded() or self._insert(module) else 1
+        answers = self.modprobe_answers.get(module, (ModprobeAnswer(1),))
+        call = self._modprobe_calls.get(module, 0)
+        self._modprobe_calls[module] = call + 1
+        answer = answers[min(call, len(answers) - 1)]
+        for driver in answer.creates:
+            self.kernel.bus.add_driver(driver)
+        return answer.exit_code
+
+    def _insert(self, module: str) -> bool:
+        """Load a module that is not loaded, if it is there and nothing forbids it."""
+        commands = self.commands
+        if module not in commands.installable | _IN_EVERY_KERNEL or module in commands._denied_modules():
+            return False
+        if not commands._goes_on_to_load(module) or commands._init_module.next(module, self.kernel.pod_exists) not in {"ok", "real"}:
+            return False
+        self.kernel.load(module)
+        return True
 
     def stat(self, path: str) -> None:
         """Does the path exist, links followed? Raises OSError."""
@@ -66,6 +129,32 @@ class FakeHost:
     def list_directory(self, path: str) -> list[str]:
         """The names in a directory, sorted. Raises OSError."""
         return self.tree.names(path)
+
+    def is_directory(self, path: str) -> bool:
+        """Is it a directory, a link to one not counting?"""
+        try:
+            return isinstance(self.tree.find(path, follow=False), FakeDirectory)
+        except OSError:
+            return False
+
+    def read_link(self, path: str) -> str:
+        """Where a link points. Raises OSError."""
+        found = self.tree.find(path, follow=False)
+        if not stat.S_ISLNK(found.st_mode):
+            raise failure(errno.EINVAL, path)
+        return found.contents or ""
+
+    def resolve(self, path: str) -> str:
+        """The path without links. Raises OSError."""
+        return self.tree.resolve(path)
+
+    def write_file(self, path: str, text: str) -> None:
+        """Open a file of sysfs for writing and write to it. Raises OSError; IoFailure if it could be opened."""
+        self.kernel.bus.write(path, text)
+
+    def kernel_release(self) -> str:
+        """`uname -r`."""
+        return self.spec.os.get("kernel") or KERNEL
 
     def remove(self, path: str) -> None:
         """`os.Remove`. Raises OSError."""

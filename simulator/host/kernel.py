@@ -9,21 +9,32 @@ Source: Linux kernel/module/main.c (delete_module), fs/namespace.c (umount2), dr
 from __future__ import annotations
 
 import errno
+import re
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyfakefs.fake_file import FakeFile
 
 from simulator.gocompat import errno_number
+from simulator.host.pci import PciBus, device_specs
 from simulator.host.spec import HostSpec, Module, PciFunction
+from simulator.host.sysfs import SysfsFile, make_directory, put
 from simulator.host.tree import Tree, failure
 
 PCI_DEVICES: Final = "/sys/bus/pci/devices"
-PCI_DRIVERS: Final = "/sys/bus/pci/drivers"
 _MODULES: Final = "/sys/module"
-_DRIVER_MODULES: Final = {"vfio-pci": "vfio_pci"}
-"""Drivers whose module is named otherwise."""
+_PCI_DRIVERS: Final = {
+    "nouveau": ("nouveau",),
+    "nvgrace_gpu_vfio_pci": ("nvgrace_gpu_vfio_pci",),
+    "nvidia": ("nvidia", "nvidia-nvswitch"),
+    "vfio_pci": ("vfio-pci",),
+}
+"""Modules that matter here -> the PCI drivers they bring. Others bring one of their own name."""
+_DRIVER_MODULES: Final = {driver: module for module, drivers in _PCI_DRIVERS.items() for driver in drivers}
+_VFIO_DEV_SINCE: Final = (6, 1)
+"""The Linux release since which a function bound to a vfio driver has a directory `vfio-dev`."""
 
 
 @dataclass(slots=True)
@@ -62,12 +73,14 @@ class Kernel:
         self.pod_exists = pod_exists
         self.modules: dict[str, Module] = {module.name: module for module in spec.modules}
         self.functions: dict[str, PciFunction] = {function.address: function for function in spec.pci}
-        self.bound: dict[str, str] = {function.address: function.driver for function in spec.pci}
+        self.bus = PciBus(tree)
+        self.bound = self.bus.bound
+        """Address of each PCI function -> its driver, "" for none."""
         self.mounts: list[Mount] = []
         self._delete_module = Answers(spec.delete_module)
         self._umount = Answers(spec.umount)
         self._unlink = Answers(spec.unlink)
-        self._write_sysfs()
+        self._write_sysfs(spec)
         if spec.modules or spec.proc_modules is None:
             if spec.modules:
                 self._write_proc_modules()
@@ -78,16 +91,18 @@ class Kernel:
 
     # --- modules ----------------------------------------------------------------------------------------------
 
-    def _write_sysfs(self) -> None:
+    def _write_sysfs(self, spec: HostSpec) -> None:
         for module in self.modules.values():
-            self.tree.write(f"{_MODULES}/{module.name}/refcnt", f"{len(module.used_by) + module.users}\n")
-        for function in self.functions.values():
-            base = f"{PCI_DEVICES}/{function.address}"
-            self.tree.write(f"{base}/vendor", function.vendor + "\n")
-            self.tree.write(f"{base}/device", function.device + "\n")
-            self.tree.write(f"{base}/class", function.class_ + "\n")
-            for name, text in function.attributes.items():
-                self.tree.write(f"{base}/{name}", text)
+            count = SysfsFile("refcnt", f"{len(module.used_by) + module.users}\n")
+            put(make_directory(self.tree, f"{_MODULES}/{module.name}"), count)
+            for driver in _PCI_DRIVERS.get(module.name, ()):
+                self.bus.add_driver(driver)
+        if "vfio-manage" not in spec.container_programs:
+            make_directory(self.tree, PCI_DEVICES)  # a node has a PCI bus; a world whose vfio-manage is a stand-in need not
+        new_enough = _release(spec.os.get("kernel", "")) >= _VFIO_DEV_SINCE
+        for address, device in device_specs(spec.pci, shows_vfio_dev=new_enough):
+            self.bus.add_device(address, device)
+        for function in spec.pci:
             if function.driver:
                 self.bind(function.address, function.driver)
 
@@ -101,7 +116,8 @@ class Kernel:
 
     def loaded(self) -> list[str]:
         """The names in /sys/module, sorted."""
-        return self.tree.names(_MODULES) if self.tree.exists(_MODULES) else []
+        directory = self.tree.directory(_MODULES)
+        return sorted(directory.entries) if directory else []
 
     def load(self, name: str) -> None:
         """What a successful `modprobe name` does."""
@@ -109,6 +125,8 @@ class Kernel:
             self.modules[name] = Module(name)
             self.tree.write(f"{_MODULES}/{name}/refcnt", "0\n")
             self._write_proc_modules()
+            for driver in _PCI_DRIVERS.get(name, ()):
+                self.bus.add_driver(driver)
 
     def delete_module(self, name: str) -> None:
         """`delete_module(name, 0)`. Raises OSError."""
@@ -124,13 +142,13 @@ class Kernel:
         self._unload(name)
 
     def _unload(self, name: str) -> None:
-        for address, driver in self.bound.items():
+        for driver in self.bus.drivers():
             if _DRIVER_MODULES.get(driver, driver.replace("-", "_")) == name:
-                self.unbind(address)
+                self.bus.remove_driver(driver)
         self.tree.remove_tree(f"{_MODULES}/{name}")
         if self.modules.pop(name, None) is not None:
             self.modules = {
-                key: Module(key, module.size, tuple(user for user in module.used_by if user != name), module.users, module.taint)
+                key: replace(module, used_by=tuple(user for user in module.used_by if user != name))
                 for key, module in self.modules.items()
             }
             for key, module in self.modules.items():
@@ -144,18 +162,13 @@ class Kernel:
     # --- PCI --------------------------------------------------------------------------------------------------
 
     def bind(self, address: str, driver: str) -> None:
-        """Bind a function to a driver: links both ways, as in sysfs."""
-        self.bound[address] = driver
-        self.tree.link(f"{PCI_DEVICES}/{address}/driver", f"{PCI_DRIVERS}/{driver}")
-        self.tree.link(f"{PCI_DRIVERS}/{driver}/{address}", f"{PCI_DEVICES}/{address}")
+        """Bind a function to a driver, which is there from now on."""
+        self.bus.add_driver(driver)
+        self.bus.bind(address, driver)
 
     def unbind(self, address: str) -> None:
         """Take a function from its driver, if it has one."""
-        driver = self.bound.get(address, "")
-        if driver:
-            self.bound[address] = ""
-            self.tree.remove_tree(f"{PCI_DEVICES}/{address}/driver")
-            self.tree.remove_tree(f"{PCI_DRIVERS}/{driver}/{address}")
+        self.bus.unbind(address)
 
     def gpu_drivers(self) -> dict[str, str]:
         """Address of each NVIDIA display function -> its driver."""
@@ -170,7 +183,7 @@ class Kernel:
         self.mounts.append(Mount(path, self.tree.swap(path, None), parent))
 
     def _covering(self, path: str) -> Mount | None:
-        """The mount that a path is looked up in: the newest visible one that covers it."""
+        """The mount that a path is looked up in. A walk from the root enters the first mount it meets, which may hide others."""
         current: Mount | None = None
         while True:
             inner = [
@@ -180,7 +193,7 @@ class Kernel:
             ]
             if not inner:
                 return current
-            current = max(inner, key=lambda mount: len(mount.path))
+            current = min(inner, key=lambda mount: len(mount.path))
 
     def unmount(self, path: str) -> None:
         """`umount2(path, MNT_DETACH)`: the top mount there, with what is mounted on it. Raises OSError."""
@@ -217,3 +230,9 @@ def _number(name: str) -> int:
     number = errno_number(name)
     assert number is not None, name
     return number
+
+
+def _release(text: str) -> tuple[int, int]:
+    """The first two numbers of a kernel's release; a release that is not told counts as the newest."""
+    match = re.match(r"(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (sys.maxsize, 0)

@@ -7,8 +7,9 @@ becomes a tree is `host.tree`'s business.
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +22,19 @@ _ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z")
 _SHORT_ADDRESS: Final = re.compile(r"[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z")
 _HEX: Final = re.compile(r"0x[0-9a-f]+\Z")
 _MODULE: Final = re.compile(r"[A-Za-z0-9_]+\Z")
+_VERSION: Final = re.compile(r"[0-9]+(\.[0-9]+)+\Z")
+_LONGEST_NAME: Final = 255
+SHARED: Final = ("/run", "/sys", "/proc")
+"""The node's directories that are the container's too."""
+KINDS: Final = tuple(f"A{number}" for number in range(1, 53))
+"""The kinds of host there are, as the facts about hosts count them."""
+LOADERS: Final = {
+    "x86_64": "/lib64/ld-linux-x86-64.so.2",
+    "aarch64": "/lib/ld-linux-aarch64.so.1",
+    "ppc64le": "/lib64/ld64.so.2",
+}
+"""Architecture, as `uname -m` has it -> what the kernel needs to start a program of it."""
+_X86: Final = "x86_64"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +42,9 @@ class Program:
     """An executable: what it is, and what running it prints.
 
     `driver_version` makes it NVIDIA's own nvidia-smi, whose answer follows from the host's state; else the answer is
-    fixed. `interpreter` is what the kernel needs to start it; None: it is of a foreign architecture.
+    fixed, and if `hands_over_to` names a path, what that prints and exits with comes after it, as after a script's
+    `exec`. `interpreter` is what the kernel needs to start it; None: it names none, so that the shell runs it (a script
+    without `#!`, an empty file), or a driver's binary is static.
     """
 
     path: str
@@ -39,6 +55,11 @@ class Program:
     driver_version: str = ""
     state: str = "ok"
     interpreter: str | None = "/bin/sh"
+    hands_over_to: str = ""
+    needs: tuple[str, ...] = ()
+    """Shared libraries, as paths, without which the loader does not start it."""
+    architecture: str = ""
+    """"" is the host's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +74,18 @@ class PciFunction:
     attributes: Mapping[str, str] = field(default_factory=dict)
     """Further files of the function's directory in sysfs, by name."""
     iommu_group: int | None = None
+    state: str = "ok"
+    """What NVML makes of the GPU."""
+
+    @property
+    def is_display(self) -> bool:
+        """An NVIDIA display controller of any sort: what makes NVML load the driver."""
+        return self.vendor == NVIDIA and self.class_.startswith("0x03")
+
+    @property
+    def is_switch(self) -> bool:
+        """An NVSwitch, which the driver claims too."""
+        return self.vendor == NVIDIA and self.class_.startswith("0x0680")
 
     @property
     def is_gpu(self) -> bool:
@@ -69,6 +102,8 @@ class Module:
     used_by: tuple[str, ...] = ()
     users: int = 0
     taint: str = "(OE)"
+    version: str = ""
+    """As in /sys/module/NAME/version; "" where it does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +121,20 @@ Answer = "str | tuple[str, ...] | Mapping[str, tuple[str, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
+class Package:
+    """A package. `status` is dpkg's: installed, removed but for its configuration, only half installed, merely known."""
+
+    version: str = ""
+    status: str = "ii"
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the description's author expects: the host check's answer, and the truth."""
+    """What the description's author expects: the host check's answer, and the truth.
+
+    `driver`: NVIDIA's driver, installed on the host itself, owns a GPU or can take one that is free: its module is in
+    memory or could be loaded as the host stands.
+    """
 
     host_check: bool
     driver: bool
@@ -101,6 +148,8 @@ class HostSpec:
     name: str
     description: str = ""
     source: str = ""
+    kind: str = ""
+    """Which kind of host it is an example of, one of `KINDS`; "" if of none."""
     verdict: Verdict | None = None
     root: str = "normal"
     """What /host is in the container: "normal", "empty" (there, without /bin/sh) or "absent"."""
@@ -113,7 +162,7 @@ class HostSpec:
     installable: tuple[str, ...] = ()
     """Modules that are on disk for the running kernel, so that nvidia-smi's modprobe can load them."""
     mounts: tuple[str, ...] = ()
-    packages: Mapping[str, str] = field(default_factory=dict)
+    packages: Mapping[str, Package] = field(default_factory=dict)
     container_files: tuple[File, ...] = ()
     container_programs: Mapping[str, Program | None] = field(default_factory=dict)
     """Name -> a stand-in for the image's own program, or None if the image lacks it."""
@@ -122,13 +171,22 @@ class HostSpec:
     delete_module: Mapping[str, Any] = field(default_factory=dict)
     umount: Mapping[str, Any] = field(default_factory=dict)
     unlink: Mapping[str, Any] = field(default_factory=dict)
+    init_module: Mapping[str, Any] = field(default_factory=dict)
+    """What loading a module that is on disk is answered with, by module."""
     os: Mapping[str, str] = field(default_factory=dict)
+    """`name`, `version`, `kernel`, `architecture`."""
+
+    @property
+    def architecture(self) -> str:
+        """The machine's, as `uname -m` has it."""
+        return self.os.get("architecture", _X86)
 
 
 KEYS: Final = (
     "format",
     "description",
     "source",
+    "kind",
     "verdict",
     "os",
     "root",
@@ -154,25 +212,28 @@ def read_host(place: Place, name: str) -> HostSpec:
     kernel = place.get("kernel")
     container = place.get("container")
     if kernel is not None:
-        kernel.mapping(("delete_module", "umount", "unlink"))
+        kernel.mapping(("delete_module", "umount", "unlink", "init_module"))
     if container is not None:
         container.mapping(("files", "programs"))
+    _check_paths(place)
+    os = _os(place.get("os"))
     return HostSpec(
         name=name,
         description=_text(place, "description"),
         source=_text(place, "source"),
+        kind=_kind(place),
         verdict=_verdict(place.get("verdict")),
-        os=_texts(place, "os"),
+        os=os,
         root=root.choice("normal", "empty", "absent") if (root := place.get("root")) else "normal",
-        packages=_texts(place, "packages"),
+        packages={key: _package(item) for key, item in place.entries("packages")},
         pci=_pci(place),
         modules=_modules(place),
         installable=tuple(_module_name(item) for item in place.elements("installable_modules")),
-        programs=tuple(_program(path, item) for path, item in place.entries("programs")),
+        programs=tuple(_program(path, item, os.get("architecture", _X86)) for path, item in place.entries("programs")),
         links={_key_path(item, path): _link_target(item) for path, item in place.entries("links")},
         files=tuple(_file(path, item) for path, item in place.entries("files")),
-        directories=tuple(item.path_text() for item in place.elements("directories")),
-        mounts=tuple(item.path_text() for item in place.elements("mounts")),
+        directories=tuple(_path(item) for item in place.elements("directories")),
+        mounts=tuple(_path(item) for item in place.elements("mounts")),
         container_files=tuple(_file(path, item) for path, item in (container.entries("files") if container else ())),
         container_programs={
             key: None if item.value is None else _container_program(key, item)
@@ -181,7 +242,68 @@ def read_host(place: Place, name: str) -> HostSpec:
         delete_module={key: _answer(item, pods=True) for key, item in (kernel.entries("delete_module") if kernel else ())},
         umount={_key_path(item, key): _answer(item) for key, item in (kernel.entries("umount") if kernel else ())},
         unlink={_key_path(item, key): _answer(item) for key, item in (kernel.entries("unlink") if kernel else ())},
+        init_module={key: _answer(item) for key, item in (kernel.entries("init_module") if kernel else ())},
     )
+
+
+def _check_paths(place: Place) -> None:
+    """Each path of the tree is one thing, and nothing lies below what is no directory. So the tree can always be made."""
+    kinds = {path: "a link" for path, _ in _paths(place, "links")}
+    for section, word in (("programs", "a program"), ("files", "a file")):
+        for path, item in _paths(place, section):
+            if path in kinds:
+                item.fail(f'"{path}" is also {kinds[path]}', "each path is one thing")
+            kinds[path] = word
+    directories = [(_path(item), item) for key in ("directories", "mounts") for item in place.elements(key)]
+    for path, item in (*(pair for section in ("links", "programs", "files") for pair in _paths(place, section)), *directories):
+        if path in SHARED and path in kinds:
+            item.fail(f'"{path}" cannot be {kinds[path]}', "it is a file system of the kernel's")
+        above = posixpath.dirname(path)
+        while above != "/":
+            if above in kinds:
+                mend = "write the path that the link leads to" if kinds[above] == "a link" else "each path is one thing"
+                item.fail(f'"{path}" lies below "{above}", which is {kinds[above]}', mend)
+            above = posixpath.dirname(above)
+    for path, item in directories:
+        if path in kinds:
+            item.fail(f'"{path}" is also {kinds[path]}', "each path is one thing")
+
+
+def _paths(place: Place, section: str) -> Iterator[tuple[str, Place]]:
+    seen: set[str] = set()
+    for key, item in place.entries(section):
+        path = _key_path(item, key)
+        if path in seen:
+            item.fail(f'"{path}" stands twice, spelled differently', "each path stands once")
+        seen.add(path)
+        yield path, item
+
+
+def _kind(place: Place) -> str:
+    item = place.get("kind")
+    if item is None:
+        return ""
+    value = item.text()
+    if value not in KINDS:
+        item.fail(f'"{value}" is no kind of host', f'write one of "{KINDS[0]}" to "{KINDS[-1]}", or leave it out')
+    return value
+
+
+def _os(place: Place | None) -> dict[str, str]:
+    if place is None:
+        return {}
+    place.mapping(("name", "version", "kernel", "architecture"))
+    if (architecture := place.get("architecture")) is not None:
+        architecture.choice(*LOADERS)
+    return {name: item.text() for name, item in place.items() if item.value is not None}
+
+
+def _package(place: Place) -> Package:
+    if isinstance(place.value, str):
+        return Package(place.text())
+    place.mapping(("version", "status"))
+    status = place.get("status")
+    return Package(_text(place, "version"), status.choice("ii", "hi", "rc", "un", "iF", "iU") if status else "ii")
 
 
 def pci_address(place: Place) -> str:
@@ -219,7 +341,7 @@ def _pci(place: Place) -> tuple[PciFunction, ...]:
 
 
 def _function(place: Place, *, gpu: bool) -> PciFunction:
-    place.mapping(("address", "vendor", "device", "class", "driver", "attributes", "iommu_group"))
+    place.mapping(("address", "vendor", "device", "class", "driver", "attributes", "iommu_group", *(("state",) if gpu else ())))
     driver = place.get("driver")
     return PciFunction(
         address=pci_address(place.need("address", 'write address: "0000:3b:00.0"')),
@@ -229,6 +351,7 @@ def _function(place: Place, *, gpu: bool) -> PciFunction:
         driver=_name(driver) if driver else "",
         attributes={_attribute(item, key): item.text() for key, item in place.entries("attributes")},
         iommu_group=group.integer(0, 2**20) if (group := place.get("iommu_group")) else None,
+        state=state.choice(*GPU_STATES) if (state := place.get("state")) else "ok",
     )
 
 
@@ -273,7 +396,7 @@ def _module_name(place: Place) -> str:
 def _modules(place: Place) -> tuple[Module, ...]:
     modules = []
     for item in place.elements("modules"):
-        item.mapping(("name", "size", "used_by", "users", "taint"))
+        item.mapping(("name", "size", "used_by", "users", "taint", "version"))
         size, users = item.get("size"), item.get("users")
         modules.append(
             Module(
@@ -282,6 +405,7 @@ def _modules(place: Place) -> tuple[Module, ...]:
                 tuple(_module_name(holder) for holder in item.elements("used_by")),
                 users.integer(0, 2**20) if users else 0,
                 _text(item, "taint") or "(OE)",
+                _version(version) if (version := item.get("version")) else "",
             )
         )
     names = [module.name for module in modules]
@@ -294,42 +418,62 @@ def _modules(place: Place) -> tuple[Module, ...]:
     return tuple(modules)
 
 
-STATES: Final = (
-    "ok",
-    "library-missing",
-    "library-mismatch",
-    "no-permission",
-    "blocked",
-    "unknown-error",
-    "gpu-lost",
-    "gpu-needs-reset",
-    "gpu-unpowered",
-    "version-unreadable",
-)
-"""What NVIDIA's nvidia-smi finds, beside what follows from modules and devices."""
+STATES: Final = ("ok", "library-missing", "smi-mismatch", "no-permission", "blocked", "unknown-error", "count-unreadable")
+"""What NVIDIA's nvidia-smi finds, beside what follows from modules and devices: its library is missing or of another
+version than itself (of another than the kernel module: give the module's version), or says so itself."""
+GPU_STATES: Final = ("ok", "lost", "needs-reset", "unpowered", "unknown-error", "no-permission", "version-unreadable")
+"""What NVML makes of one GPU."""
 
 
-def _program(path: str, place: Place) -> Program:
-    place.mapping(("stdout", "stderr", "exit_code", "mode", "driver_version", "state", "interpreter"))
-    version, interpreter = place.get("driver_version"), place.get("interpreter")
-    if version is not None and (place.has("stdout") or place.has("exit_code")):
+def _program(path: str, place: Place, host_architecture: str) -> Program:
+    place.mapping(
+        ("stdout", "stderr", "exit_code", "mode", "driver_version", "state", "interpreter", "exec", "needs", "architecture")
+    )
+    version, interpreter, architecture, other = (
+        place.get(key) for key in ("driver_version", "interpreter", "architecture", "exec")
+    )
+    needs = tuple(_path(item) for item in place.elements("needs"))
+    if version is not None and any(place.has(key) for key in ("stdout", "stderr", "exit_code", "exec")):
         place.fail("has both driver_version and a fixed answer", "leave one out: with driver_version the host's state decides")
+    if version is None and place.has("state"):
+        place.fail("has a state but no driver_version", "only NVIDIA's own nvidia-smi has a state")
+    if other is not None and place.has("exit_code"):
+        place.fail("has both exec and exit_code", "the program it hands over to decides")
+    machine = architecture.choice(*LOADERS) if architecture else ""
+    is_binary = bool(version or machine or needs)
     return Program(
         path=_key_path(place, path),
         stdout=_text(place, "stdout"),
         stderr=_text(place, "stderr"),
         exit_code=code.integer(0, 255) if (code := place.get("exit_code")) else 0,
         mode=_mode(place),
-        driver_version=version.text() if version else "",
+        driver_version=_version(version) if version else "",
         state=state.choice(*STATES) if (state := place.get("state")) else "ok",
-        interpreter=_interpreter(place, interpreter, "/lib64/ld-linux-x86-64.so.2" if version else "/bin/sh"),
+        interpreter=_interpreter(place, interpreter, LOADERS[machine or host_architecture] if is_binary else "/bin/sh"),
+        hands_over_to=_other_program(other, place, path) if other else "",
+        needs=needs,
+        architecture=machine,
     )
+
+
+def _version(place: Place) -> str:
+    value = place.text()
+    if not _VERSION.match(value):
+        place.fail(f'"{value}" is no version of a driver', 'write it as "580.82.07"')
+    return value
+
+
+def _other_program(place: Place, script: Place, path: str) -> str:
+    value = _path(place)
+    if value == _key_path(script, path):
+        place.fail(f'"{value}" is the script itself, which would never end', "name the program it starts")
+    return value
 
 
 def _interpreter(place: Place, given: Place | None, default: str) -> str | None:
     if given is None:
         return None if place.has("interpreter") else default
-    return given.path_text()
+    return _path(given)
 
 
 def _container_program(name: str, place: Place) -> Program:
@@ -364,7 +508,18 @@ def _link_target(place: Place) -> str:
 
 
 def _key_path(place: Place, path: str) -> str:
-    return Place(path, place.file, place.path).path_text()
+    return _path(Place(path, place.file, place.path))
+
+
+def _path(place: Place) -> str:
+    """A path of the node's that something can be at."""
+    path = place.path_text()
+    if path == "/":
+        place.fail('"/" is the root itself', "name something in it")
+    for name in path.split("/"):
+        if len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
+            place.fail(f'"{name[:16]}..." is longer than a name can be', f"write {_LONGEST_NAME} bytes at most")
+    return path
 
 
 def _answer(place: Place, *, pods: bool = False) -> Any:

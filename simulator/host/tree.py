@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import errno
 import stat
+from collections.abc import Iterator
 from typing import Final
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from simulator.host.spec import HostSpec
+from simulator.host.spec import LOADERS, SHARED, HostSpec
 
 HOST: Final = "/host"
-_SHARED: Final = ("/run", "/sys", "/proc")
 _MOST_LINKS: Final = 40
 _LONGEST_NAME: Final = 255
 _SHEBANG: Final = "#!"
+_ORDINARY: Final = ("/bin/sh", "/sbin/modprobe")
+"""What a host's root has unless it is described otherwise, beside a loader."""
 
 
 def failure(number: int, path: str) -> OSError:
@@ -48,7 +50,7 @@ class Tree:
 
     def _walk(
         self, start: FakeDirectory, parts: list[str], path: str, root: FakeDirectory, *, follow: bool = True
-    ) -> tuple[FakeFile, FakeDirectory]:
+    ) -> tuple[FakeFile, list[FakeDirectory]]:
         trail: list[FakeDirectory] = [start]
         todo = [part for part in reversed(parts) if part not in {"", "."}]
         node: FakeFile = start
@@ -65,6 +67,8 @@ class Tree:
             if len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
                 raise failure(errno.ENAMETOOLONG, path)
             child = node.entries.get(part)
+            if child is None and node is root and f"/{part}" in SHARED:
+                child = self.top.entries.get(part)
             if child is None:
                 raise failure(errno.ENOENT, path)
             if stat.S_ISLNK(child.st_mode) and (todo or follow):
@@ -80,7 +84,13 @@ class Tree:
             node = child
             if isinstance(child, FakeDirectory):
                 trail.append(child)
-        return node, trail[-1]
+        return node, trail
+
+    def resolve(self, path: str) -> str:
+        """The path without links (`realpath(3)`). Raises OSError."""
+        node, trail = self._walk(self.top, path.split("/"), path, self.top)
+        names = [str(directory.name) for directory in trail[1:]]
+        return "/" + "/".join(names if isinstance(node, FakeDirectory) else [*names, str(node.name)])
 
     def parent(self, path: str) -> tuple[FakeDirectory, str]:
         """The directory a path is in, and its name there. Raises OSError."""
@@ -104,10 +114,10 @@ class Tree:
             raise failure(errno.ENOTDIR, path)
         return sorted(found.entries)
 
-    def exists(self, path: str) -> bool:
-        """Is there something at a path, links followed?"""
+    def exists(self, path: str, *, root: str = "", follow: bool = True) -> bool:
+        """Is there something at a path, links followed unless asked otherwise?"""
         try:
-            self.find(path)
+            self.find(path, root=root, follow=follow)
         except OSError:
             return False
         return True
@@ -130,14 +140,17 @@ class Tree:
     # --- changing ---------------------------------------------------------------------------------------------
 
     def make_directory(self, path: str) -> FakeDirectory:
-        """A directory and its parents, where they are missing. A file in the way makes room."""
-        node = self.top
+        """A directory and its parents, where they are missing. A file or a link to nowhere in the way makes room."""
+        node, done, root = self.top, "", ""
         for part in path.split("/"):
             if not part:
                 continue
             child = node.entries.get(part)
+            done += f"/{part}"
             if child is not None and stat.S_ISLNK(child.st_mode):
-                child = self.find(f"{node.path!s}/{part}")
+                child = self.directory(done, root=root) or child
+            if done == HOST:
+                done, root = "", HOST
             if not isinstance(child, FakeDirectory):
                 if child is not None:
                     node.remove_entry(part)
@@ -145,6 +158,14 @@ class Tree:
                 node.add_entry(child)
             node = child
         return node
+
+    def directory(self, path: str, *, root: str = "") -> FakeDirectory | None:
+        """The directory at a path, links followed; None if none is there."""
+        try:
+            found = self.find(path, root=root)
+        except OSError:
+            return None
+        return found if isinstance(found, FakeDirectory) else None
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """A file with its parents; one that is there is replaced."""
@@ -189,7 +210,7 @@ class Tree:
         """Put a directory (a new empty one if None) in place of what is at a path; returns what was there."""
         directory, name = self.parent(path)
         before = directory.entries[name]
-        directory.remove_entry(name)
+        directory.remove_entry(name, recursive=False)
         directory.add_entry(fresh if fresh is not None else FakeDirectory(name, filesystem=self.filesystem))
         return before
 
@@ -202,26 +223,31 @@ class Tree:
 
 def container_path(path: str) -> str:
     """Where a path of the node lies in the container's tree."""
-    return path if path.startswith(tuple(f"{shared}/" for shared in _SHARED)) or path in _SHARED else HOST + path
+    return path if path.startswith(tuple(f"{shared}/" for shared in SHARED)) or path in SHARED else HOST + path
 
 
 def render(spec: HostSpec) -> Tree:
-    """The tree of a host, before mounts."""
+    """The tree of a host, before mounts. Without /host, the node's own files are nowhere; what it shares is there."""
     tree = Tree()
-    for directory in ("/sys", "/run", "/proc"):
+    for directory in SHARED:
         tree.make_directory(directory)
     if spec.root != "absent":
         tree.make_directory(HOST)
-    if spec.root == "normal":
-        tree.write(HOST + "/bin/sh", "", 0o755)
-        tree.write(HOST + "/lib64/ld-linux-x86-64.so.2", "", 0o755)
-    for path in spec.directories:
-        tree.make_directory(container_path(path))
+
+    def places(path: str) -> Iterator[str]:
+        place = container_path(path)
+        if place == path or spec.root != "absent":
+            yield place
+
+    for directory in spec.directories:
+        for place in places(directory):
+            tree.make_directory(place)
     for program in spec.programs:
-        text = f"{_SHEBANG}{program.interpreter}\n" if program.interpreter else "foreign"
-        tree.write(container_path(program.path), text, program.mode)
+        for place in places(program.path):
+            tree.write(place, f"{_SHEBANG}{program.interpreter}\n" if program.interpreter else "", program.mode)
     for path, target in spec.links.items():
-        tree.link(container_path(path), target)
+        for place in places(path):
+            tree.link(place, target)
     for name in ("chroot", "vfio-manage"):
         if name not in spec.container_programs:
             tree.write(f"/usr/bin/{name}", "", 0o755)
@@ -231,5 +257,17 @@ def render(spec: HostSpec) -> Tree:
     for file in spec.container_files:
         tree.write(file.path, file.text, file.mode)
     for file in spec.files:
-        tree.write(container_path(file.path), file.text, file.mode)
+        for place in places(file.path):
+            tree.write(place, file.text, file.mode)
+    if spec.root == "normal":
+        for path in (*_ORDINARY, LOADERS[spec.architecture]):
+            _write_unless_there(tree, path)
     return tree
+
+
+def _write_unless_there(tree: Tree, path: str) -> None:
+    """A program of an ordinary root, where the description says nothing else; where /bin is a link, where that leads."""
+    head = path.rpartition("/")[0]
+    leads_nowhere = tree.exists(head, root=HOST, follow=False) and tree.directory(head, root=HOST) is None
+    if not leads_nowhere and not tree.exists(path, root=HOST, follow=False):
+        tree.write(HOST + path, "", 0o755)

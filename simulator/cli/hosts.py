@@ -1,0 +1,59 @@
+"""Named hosts: list them, show one in full, or set what the host check says beside what is true.
+
+Example:
+  dmsim hosts
+  dmsim hosts half-purged-blacklisted
+  dmsim hosts --verdict --release v0.12.0
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from simulator.cli.arguments import add_output, add_release, check_release
+from simulator.manager.releases import DEFAULT
+from simulator.reading import InputError, printable
+from simulator.report import hosts as report
+from simulator.scenario import load_host
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("host", metavar="NAME|FILE", nargs="?", help="a named host, or a host file: show this one")
+    parser.add_argument(
+        "--verdict", action="store_true", help="what the host check says of each, what is true, where the two differ"
+    )
+    add_release(parser, default=None)
+    add_output(parser, "json")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print it. With --verdict, exits 1 if the default release's host check contradicts a host's file."""
+    release = check_release(options.release) if options.release is not None else DEFAULT
+    if options.verdict:
+        chosen = report.named_hosts() if options.host is None else [load_host(options.host)]
+        judgements = [report.judge(host, release) for host in chosen]
+        _print(options.output, report.verdicts(judgements, release), report.verdicts_document(judgements, release))
+        return 1 if release == DEFAULT and not all(judgement.is_expected for judgement in judgements) else 0
+    if options.host is not None:
+        judgement = report.judge(load_host(options.host), release)
+        _print(options.output, report.details(judgement, release), report.details_document(judgement, release))
+        return 0
+    if options.release is not None:
+        raise InputError("", "", "--release goes with --verdict or the name of a host", "add one of them")
+    hosts = report.named_hosts()
+    _print(options.output, report.listing(hosts), report.listing_document(hosts))
+    return 0
+
+
+def _print(output: str, lines: Iterable[str], document: dict[str, Any]) -> None:
+    if output == "json":
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return
+    encoding = sys.stdout.encoding or "utf-8"
+    for line in lines:
+        sys.stdout.write(printable(line).encode(encoding, "backslashreplace").decode(encoding) + "\n")
