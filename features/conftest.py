@@ -13,7 +13,9 @@ from typing import Final
 
 import pytest
 from pytest_bdd import scenarios
+from pytest_bdd.parser import Scenario
 
+from features.steps.stage import NOTES_TREE
 from simulator.manager.releases import DEFAULT, RELEASES
 from simulator.reading import nearest
 
@@ -24,6 +26,8 @@ TAGS: Final = {
     "container": "needs a real image",
 }
 """The closed list of plain tags; beside them stand issue-N, since-RELEASE, until-RELEASE."""
+
+_NEEDS_TREE: Final = ("nothing else on the node or host changed", "both runs leave the same trace")
 
 _ORDER: Final = {tag: index for index, tag in enumerate(RELEASES)}
 
@@ -41,25 +45,34 @@ def pytest_configure(config: pytest.Config) -> None:
         if tag not in {"slow", "container"}:
             config.addinivalue_line("markers", f"{tag}: {text}")
     config.addinivalue_line("markers", "issue(number): an upstream issue")
-    config.addinivalue_line("markers", "since(release): holds from this release on")
-    config.addinivalue_line("markers", "until(release): holds up to this release")
+    for tag in RELEASES:
+        config.addinivalue_line("markers", f"since-{tag}: holds from this release on")
+        config.addinivalue_line("markers", f"until-{tag}: holds up to this release")
     release = config.getoption("--release")
     if release is not None and release not in RELEASES:
         raise pytest.UsageError(f'there is no release "{release}"; {nearest(release, RELEASES)}')
 
 
 def pytest_bdd_apply_tag(tag: str, function: pytest.Function) -> bool:
-    """A tag with a value becomes a marker with an argument; an unregistered tag is an error."""
+    """A tag becomes a marker, an issue's one with its number; an unregistered tag is an error.
+
+    Tags of an Examples block become markers of their rows without passing here.
+    """
     match = re.fullmatch(r"(issue|since|until)-(.+)", tag)
-    if match:
-        if match[1] != "issue" and match[2] not in RELEASES:
-            raise pytest.UsageError(f"the tag @{tag} names no release; {nearest(match[2], RELEASES)}")
-        getattr(pytest.mark, match[1])(match[2])(function)
-    elif tag in TAGS:
+    if match and match[1] == "issue":
+        pytest.mark.issue(match[2])(function)
+    elif match and match[2] not in RELEASES:
+        raise pytest.UsageError(f"the tag @{tag} names no release; {nearest(match[2], RELEASES)}")
+    elif match or tag in TAGS:
         getattr(pytest.mark, tag)(function)
     else:
         raise pytest.UsageError(f"the tag @{tag} is not registered; {nearest(tag, TAGS)}")
     return True
+
+
+def pytest_bdd_before_scenario(request: pytest.FixtureRequest, scenario: Scenario) -> None:
+    """Every file of the host is noted only for a scenario that looks at them all."""
+    request.node.stash[NOTES_TREE] = any(step.name in _NEEDS_TREE for step in scenario.steps)
 
 
 class FeatureFile(pytest.Module):
@@ -82,8 +95,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def _range(item: pytest.Item) -> tuple[int, int]:
-    since = max((_ORDER[mark.args[0]] for mark in item.iter_markers("since")), default=0)
-    until = min((_ORDER[mark.args[0]] for mark in item.iter_markers("until")), default=len(_ORDER) - 1)
+    """The first and the last release a scenario holds for, as indices."""
+    names = {mark.name for mark in item.iter_markers()}
+    since = max((index for tag, index in _ORDER.items() if f"since-{tag}" in names), default=0)
+    until = min((index for tag, index in _ORDER.items() if f"until-{tag}" in names), default=len(_ORDER) - 1)
     return since, until
 
 

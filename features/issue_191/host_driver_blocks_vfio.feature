@@ -2,10 +2,10 @@
 Feature: A host with a driver of its own blocks the vfio handover
   The vfio-manager pod runs driver-manager first. Where the host has a driver, driver-manager gives way to it: it labels
   the node, waits a minute and fails, so the GPUs stay on nvidia. FORCE_REINSTALL is about another branch. Issue #191
-  proposes an opt-in override.
+  proposes an opt-in override. Report B01, B02.
 
   Background:
-    Given the cluster "container-node"
+    Given the cluster "vm-passthrough-node"
     And the settings:
       | variable               | value |
       | ENABLE_GPU_POD_EVICTION | false |
@@ -15,6 +15,7 @@ Feature: A host with a driver of its own blocks the vfio handover
 
     @verified
     Scenario Outline: The label, the minute, the failure
+      Recorded: hostdrv-usr-bin, hostdrv-multi-gpu.
       Given the host "<host>"
       When driver-manager runs
       Then the exit code is 1
@@ -28,10 +29,9 @@ Feature: A host with a driver of its own blocks the vfio handover
         """
       And only these labels change:
         | label                        | before | after         |
-        | nvidia.com/gpu.deploy.driver | true   | pre-installed |
+        | nvidia.com/gpu.deploy.driver | absent | pre-installed |
       And all GPUs are on "nvidia"
       And only the host check is run as a child process
-      And the pod "gpu-operator/nvidia-driver-daemonset-c6b9x" is gone
       And nothing else on the node or host changed
 
       Examples:
@@ -42,8 +42,9 @@ Feature: A host with a driver of its own blocks the vfio handover
 
   Rule: FORCE_REINSTALL does not bypass the host check
 
-    @since-v0.10.0
+    @verified @since-v0.10.0
     Scenario Outline: As a variable
+      Recorded: hostdrv-force.
       Given the host "<host>"
       When driver-manager runs once plainly and once with FORCE_REINSTALL=true
       Then both runs leave the same trace
@@ -80,7 +81,7 @@ Feature: A host with a driver of its own blocks the vfio handover
         """
       And the node has the label "nvidia.com/gpu.deploy.driver" with the value "pre-installed"
       And no label changes but those that are created empty
-      And no GPU has a driver
+      And all GPUs are on no driver
 
       Examples:
         | host                         |

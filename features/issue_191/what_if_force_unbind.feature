@@ -4,7 +4,7 @@ Feature: What if: FORCE_HOST_DRIVER_UNBIND
   instead of the label and the minute, and then the ordinary flow.
 
   Background:
-    Given the cluster "container-node"
+    Given the cluster "vm-passthrough-node"
     And the what-if "force-host-driver-unbind"
     And the settings:
       | variable                | value |
@@ -15,7 +15,7 @@ Feature: What if: FORCE_HOST_DRIVER_UNBIND
 
     Scenario Outline: Without the variable nothing is different
       Given the host "<host>"
-      When driver-manager runs with and without the what-if
+      When driver-manager runs once plainly and once with the what-if
       Then both runs leave the same trace
 
       Examples:
@@ -29,7 +29,7 @@ Feature: What if: FORCE_HOST_DRIVER_UNBIND
     Scenario: False is as good as unset
       Given the host "runfile-580"
       And the setting FORCE_HOST_DRIVER_UNBIND is false
-      When driver-manager runs with and without the what-if
+      When driver-manager runs once plainly and once with the what-if
       Then both runs leave the same trace
       And the exit code is 1
 
@@ -49,7 +49,7 @@ Feature: What if: FORCE_HOST_DRIVER_UNBIND
         info: Unbinding vfio-pci driver from all devices
         """
       And the modules "nvidia, nvidia_modeset, nvidia_uvm" are unloaded
-      And no GPU has a driver
+      And all GPUs are on no driver
       And no label changes but those that are created empty
       And the paused operands' pods are gone
       And nothing else on the node or host changed
@@ -57,10 +57,11 @@ Feature: What if: FORCE_HOST_DRIVER_UNBIND
     Scenario: As a flag before the command
       Given the host "runfile-580"
       When driver-manager runs with the arguments --force-host-driver-unbind uninstall_driver
-      Then no GPU has a driver
+      Then all GPUs are on no driver
 
     @quirk
     Scenario: nvidia_drm, which is in no release's list, keeps the packaged driver's GPUs
+      Upstream: cmd/driver-manager/main.go, unloadDriver.
       Given the host "ubuntu-24.04-driver-580-open"
       And the setting FORCE_HOST_DRIVER_UNBIND is true
       When driver-manager runs
@@ -83,4 +84,4 @@ Feature: What if: FORCE_HOST_DRIVER_UNBIND
       When driver-manager runs
       Then the exit code is 0
       And the modules "nvidia, nvidia_modeset, nvidia_uvm, nvidia_peermem, nvidia_fs, gdrdrv" are unloaded
-      And no GPU has a driver
+      And all GPUs are on no driver

@@ -2,279 +2,288 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from pytest_bdd import given, parsers
+from pytest_bdd import given
 
-from features.steps.stage import Stage
-from simulator.cluster.objects import DROP, Budget, Container, Fault, Owner, Pod, default_api_version
+from features.steps.sentences import Sentence
+from features.steps.stage import Stage, rows
+from simulator.cluster.objects import DROP, Budget, Container, Fault, Owner, Pod, ResourceClaim, default_api_version
 from simulator.gocompat import errno_number
-from simulator.host.spec import File, Program
+from simulator.host.spec import File, Module, PciFunction, Program
 from simulator.host.tree import container_path
 from simulator.scenario import load_cluster, load_host
 from simulator.world import PlannedChange
 
-
-def rows(datatable: list[list[str]]) -> list[dict[str, str]]:
-    """A table with a heading line."""
-    head, *body = datatable
-    return [dict(zip(head, row, strict=True)) for row in body]
+# --- the host -----------------------------------------------------------------------------------------------------
 
 
-@given(parsers.parse('the host "{name}"'))
+@given(Sentence('the host "{name}"'))
 def the_host(stage: Stage, name: str) -> None:
+    """A named host: `dmsim hosts` lists them."""
     stage.host = load_host(name)
 
 
-@given(parsers.parse('the cluster "{name}"'))
-def the_cluster(stage: Stage, name: str) -> None:
-    stage.cluster = load_cluster(name, stage.env.get("NODE_NAME", ""))
-
-
-@given(parsers.parse('the what-if "{name}"'))
-def the_what_if(stage: Stage, name: str) -> None:
-    stage.what_if = name
-
-
-@given("the settings:")
-def the_settings(stage: Stage, datatable: list[list[str]]) -> None:
-    for row in rows(datatable):
-        stage.env[row["variable"]] = row["value"]
-
-
-@given(parsers.re(r"the setting (?P<name>[A-Z_]+) is (?P<value>.*)"))
-def the_setting(stage: Stage, name: str, value: str) -> None:
-    if value == "not set":
-        stage.env.pop(name, None)
-    else:
-        stage.env[name] = value.removeprefix('"').removesuffix('"')
-
-
-@given("the node has the labels:")
-def node_labels(stage: Stage, datatable: list[list[str]]) -> None:
-    stage.change_node(labels={**stage.node.labels, **{row["label"]: row["value"] for row in rows(datatable)}})
-
-
-@given(parsers.re(r'the node has the label "(?P<label>[^"]+)" with the value "(?P<value>[^"]*)"'))
-def node_label(stage: Stage, label: str, value: str) -> None:
-    stage.change_node(labels={**stage.node.labels, label: value})
-
-
-@given(parsers.parse('the node has the annotation "{key}" with the value "{value}"'))
-def node_annotation(stage: Stage, key: str, value: str) -> None:
-    stage.change_node(annotations={**stage.node.annotations, key: value})
-
-
-@given("somebody has cordoned the node")
-def cordoned(stage: Stage) -> None:
-    stage.change_node(unschedulable=True)
-
-
-@given("there are no pods on the node")
-def no_pods(stage: Stage) -> None:
-    stage.change_cluster(pods=())
-
-
-@given("the pods:")
-def the_pods(stage: Stage, datatable: list[list[str]]) -> None:
-    for row in rows(datatable):
-        stage.add_pod(_pod(row))
-
-
-def _pod(row: dict[str, str]) -> Pod:
-    """Columns: pod (namespace/name), owner (Kind/name, `none`), resource, termination (seconds, `never`), and rarer ones."""
-    namespace, _, name = row["pod"].partition("/")
-    kind, _, owner = row.get("owner", "ReplicaSet/app").partition("/")
-    resource = row.get("resource", "")
-    extra: dict[str, Any] = {}
-    if row.get("phase"):
-        extra["phase"] = row["phase"]
-    if row.get("emptyDir") == "yes":
-        extra["empty_dir"] = True
-    if row.get("app"):
-        extra["labels"] = {"app": row["app"]}
-    if row.get("selector"):
-        key, _, value = row["selector"].partition("=")
-        extra["node_selector"] = {key: value}
-    return Pod(
-        namespace,
-        name,
-        owner=None if kind == "none" else Owner(kind, owner, api_version=default_api_version(kind)),
-        containers=(Container({resource: "1"}, {resource: "1"}),) if resource else (Container(),),
-        termination=None if row.get("termination") == "never" else float(row.get("termination") or 1),
-        **extra,
-    )
-
-
-@given(parsers.parse('the pod "{pod}" takes {seconds:g} seconds to terminate'))
-def pod_takes(stage: Stage, pod: str, seconds: float) -> None:
-    stage.change_pod(pod, termination=seconds)
-
-
-@given(parsers.parse('the pod "{pod}" never terminates'))
-def pod_never(stage: Stage, pod: str) -> None:
-    stage.change_pod(pod, termination=None)
-
-
-@given(parsers.parse('the pod "{pod}" has the annotation "{key}"'))
-def pod_annotation(stage: Stage, pod: str, key: str) -> None:
-    stage.change_pod(pod, annotations={key: "yes"})
-
-
-@given(parsers.re(r'a disruption budget blocks the first (?P<times>\d+) evictions of the pod "(?P<pod>[^"]+)"'))
-def budget(stage: Stage, pod: str, times: str) -> None:
-    stage.change_pod(pod, budget=Budget(int(times)))
-
-
-@given(parsers.parse('a disruption budget blocks every eviction of the pod "{pod}"'))
-def budget_for_ever(stage: Stage, pod: str) -> None:
-    stage.change_pod(pod, budget=Budget(None))
-
-
-@given("the API server has no eviction subresource")
-def no_eviction(stage: Stage) -> None:
-    stage.change_cluster(eviction=None)
-
-
-@given("the API server does not answer")
-def api_down(stage: Stage) -> None:
-    stage.change_cluster(api_down=True)
-
-
-@given("the API server knows no such node")
-def no_node(stage: Stage) -> None:
-    stage.change_cluster(node=None, pods=())
-
-
-@given(
-    parsers.re(
-        r'the API server answers (?P<status>\d+|nothing) to (?P<method>[A-Z]+) "(?P<path>[^"]+)"'
-        r"(?: with Retry-After (?P<retry>\d+))?(?: (?P<times>\d+) times)?(?: after (?P<skip>\d+) of them)?"
-    )
-)
-def api_fault(stage: Stage, status: str, method: str, path: str, retry: str | None, times: str | None, skip: str | None) -> None:
-    fault = Fault(
-        method=method,
-        path=path,
-        status=DROP if status == "nothing" else int(status),
-        retry_after=int(retry) if retry else None,
-        times=int(times) if times else None,
-        skip=int(skip or 0),
-    )
-    stage.change_cluster(faults=(*stage.cluster.faults, fault))
-
-
-@given(parsers.parse('the API server refuses to change "{word}" with {status:d}'))
-def api_refuses(stage: Stage, word: str, status: int) -> None:
-    stage.change_cluster(faults=(*stage.cluster.faults, Fault(method="PATCH", body=word, status=status)))
-
-
-@given(parsers.parse('the file "{path}" holds "{text}"'))
-def file_holds(stage: Stage, path: str, text: str) -> None:
-    kept = tuple(file for file in stage.host.files if file.path != path)
-    stage.change_host(files=(*kept, File(path, text.replace("\\n", "\n"))))
-
-
-@given(parsers.parse('there is no file "{path}"'))
-def no_file(stage: Stage, path: str) -> None:
-    stage.change_host(files=tuple(file for file in stage.host.files if file.path != path))
-
-
-@given(parsers.parse('the directory "{path}"'))
-def directory(stage: Stage, path: str) -> None:
-    stage.change_host(directories=(*stage.host.directories, path))
-
-
-@given(parsers.re(r'the program "(?P<path>[^"]+)" on the host prints "(?P<text>[^"]*)" and exits (?P<code>\d+)'))
-def host_program(stage: Stage, path: str, text: str, code: str) -> None:
-    kept = tuple(program for program in stage.host.programs if program.path != path)
-    stage.change_host(programs=(*kept, Program(path, stdout=text.replace("\\n", "\n"), exit_code=int(code))))
-
-
-@given("nothing is mounted")
-def no_mounts(stage: Stage) -> None:
-    stage.change_host(mounts=())
-
-
-@given("the mounts:")
-def the_mounts(stage: Stage, datatable: list[list[str]]) -> None:
-    stage.change_host(mounts=(*stage.host.mounts, *(row["path"] for row in rows(datatable))))
-
-
-@given(parsers.parse('unmounting "{path}" fails with {name}'))
-def umount_fails(stage: Stage, path: str, name: str) -> None:
-    assert errno_number(name), name
-    stage.change_host(umount={**stage.host.umount, path: name})
-
-
-@given(parsers.parse('removing "{path}" fails with {name}'))
-def unlink_fails(stage: Stage, path: str, name: str) -> None:
-    assert errno_number(name), name
-    stage.change_host(unlink={**stage.host.unlink, path: name})
-
-
-@given(parsers.parse('unloading the module "{module}" fails with {name}'))
-def unload_fails(stage: Stage, module: str, name: str) -> None:
-    assert errno_number(name), name
-    stage.change_host(delete_module={**stage.host.delete_module, module: name})
-
-
-@given(parsers.parse('unloading the module "{module}" fails with {name} the first time'))
-def unload_fails_once(stage: Stage, module: str, name: str) -> None:
-    assert errno_number(name), name
-    stage.change_host(delete_module={**stage.host.delete_module, module: (name, "real")})
-
-
-@given(parsers.parse('the module "{module}" is loaded'))
-def module_loaded(stage: Stage, module: str) -> None:
-    stage.change_host(files=(*stage.host.files, File(f"/sys/module/{module}/refcnt", "0\n")))
-
-
-@given(parsers.parse('the container\'s own "{name}" exits {code:d}'))
-def container_program(stage: Stage, name: str, code: int) -> None:
-    programs = {**stage.host.container_programs, name: Program(f"/usr/bin/{name}", exit_code=code)}
-    stage.change_host(container_programs=programs)
-
-
-@given(parsers.parse('the container has no "{name}"'))
-def no_container_program(stage: Stage, name: str) -> None:
-    stage.change_host(container_programs={**stage.host.container_programs, name: None})
-
-
-@given("there is no /host in the container")
-def no_host_root(stage: Stage) -> None:
-    stage.change_host(root="absent", programs=(), links={})
-
-
-@given(parsers.parse('a Mellanox card at "{address}"'))
-def mellanox(stage: Stage, address: str) -> None:
-    stage.change_host(files=(*stage.host.files, File(f"/sys/bus/pci/devices/{address}/vendor", "0x15b3\n")))
-
-
-@given(parsers.parse('after {seconds:g} seconds the file "{path}" appears'))
-def file_appears(stage: Stage, seconds: float, path: str) -> None:
-    stage.changes.append(PlannedChange(seconds, {container_path(path): ""}))
-
-
-@given(parsers.parse('after {seconds:g} seconds somebody deletes the pod "{pod}"'))
-def pod_deleted(stage: Stage, seconds: float, pod: str) -> None:
-    stage.changes.append(PlannedChange(seconds, delete_pods=(pod,)))
-
-
-@given(parsers.parse("SIGTERM comes after {seconds:g} seconds"))
-def sigterm(stage: Stage, seconds: float) -> None:
-    stage.signal = ("TERM", seconds)
-
-
-@given(parsers.parse('the host has become "{name}"'))
+@given(Sentence('the host has become "{name}"'))
 def host_has_become(stage: Stage, name: str) -> None:
     """The administrator worked on the host; the cluster is as the last run left it."""
     stage.go_on()
     stage.host = replace(load_host(name), container_files=stage.host.container_files)
 
 
+@given(Sentence('the program "{path}" on the host prints "{text}" and exits {code:number}'))
+def host_program(stage: Stage, path: str, text: str, code: float) -> None:
+    r"""A program of the host's own; `\n` is a new line."""
+    kept = tuple(program for program in stage.host.programs if program.path != path)
+    stage.change_host(programs=(*kept, Program(path, stdout=_lines(text), exit_code=int(code))))
+
+
+@given(Sentence('the container\'s own "{name}" (exits {code:number}|is missing)'))
+def container_program(stage: Stage, name: str, code: float | None) -> None:
+    """What the image's `chroot` or `vfio-manage` does instead of its work."""
+    program = None if code is None else Program(f"/usr/bin/{name}", exit_code=int(code))
+    stage.change_host(container_programs={**stage.host.container_programs, name: program})
+
+
+@given(Sentence('the file "{path}" (holds "{text}"|{state=is missing|is a directory})'))
+def the_file(stage: Stage, path: str, text: str | None, state: str | None) -> None:
+    r"""A file of the host's, by the host's own path; `\n` is a new line."""
+    if path == "/proc/modules":
+        stage.change_host(modules=(), proc_modules=_lines(text) if text is not None else None, files=_with_modules(stage))
+        return
+    kept = tuple(file for file in stage.host.files if file.path != path)
+    stage.change_host(files=kept if text is None else (*kept, File(path, _lines(text))))
+    if state == "is a directory":
+        stage.change_host(directories=(*stage.host.directories, path))
+
+
+def _with_modules(stage: Stage) -> tuple[File, ...]:
+    """The host's files and what /sys/module holds for its modules, for a /proc/modules that says otherwise."""
+    return (*stage.host.files, *(File(f"/sys/module/{module.name}/refcnt", "0\n") for module in stage.host.modules))
+
+
+def _lines(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
+@given(Sentence('the module "{name}" is {state=loaded|in use}[ and holds "{held}"]'))
+def the_module(stage: Stage, name: str, state: str, held: str | None) -> None:
+    """A kernel module; one in use is held by a process. A module that holds another keeps it from being unloaded."""
+    modules = {module.name: module for module in stage.host.modules}
+    modules.setdefault(name, Module(name))
+    if state == "in use":
+        modules[name] = replace(modules[name], users=modules[name].users + 1)
+    if held:
+        modules[held] = replace(modules[held], used_by=(*modules[held].used_by, name))
+    stage.change_host(modules=tuple(modules.values()))
+
+
+@given(Sentence("the mount points are {paths:rest}"))
+def the_mount_points(stage: Stage, paths: str) -> None:
+    """In the order of mounting, separated by commas; `none` for none."""
+    stage.change_host(mounts=() if paths == "none" else tuple(re.split(r",\s*", paths)))
+
+
+@given(
+    Sentence(
+        '{act=unmounting|removing|unloading} "{thing}" fails with {errno}[ {once=the first time}][ as long as the pod "{pod}" is there]'
+    )
+)
+def fails_with(stage: Stage, act: str, thing: str, errno: str, once: str | None, pod: str | None) -> None:
+    """The kernel refuses to unmount a path, to remove a file or to unload a module."""
+    assert errno_number(errno), errno
+    field = {"unmounting": "umount", "removing": "unlink", "unloading": "delete_module"}[act]
+    answer: Any = (errno, "real") if once else {"busy_while_pods": (pod,)} if pod else errno
+    stage.change_host(**{field: {**getattr(stage.host, field), thing: answer}})
+
+
+@given(Sentence('a network card of vendor "{vendor}" at "{address}"'))
+def network_card(stage: Stage, vendor: str, address: str) -> None:
+    """A PCI function; Mellanox is 0x15b3."""
+    stage.change_host(pci=(*stage.host.pci, PciFunction(address, vendor, "0x1021", "0x020000")))
+
+
+# --- the cluster --------------------------------------------------------------------------------------------------
+
+
+@given(Sentence('the cluster "{name}"'))
+def the_cluster(stage: Stage, name: str) -> None:
+    """A named cluster: a file in `fixtures/clusters`."""
+    stage.cluster = load_cluster(name, stage.env.get("NODE_NAME", ""))
+
+
+@given(Sentence('the node has the {kind=label|annotation} "{key}" with the value "{value}"'))
+def node_has(stage: Stage, kind: str, key: str, value: str) -> None:
+    """Before the run."""
+    field = f"{kind}s"
+    stage.change_node(**{field: {**getattr(stage.node, field), key: value}})
+
+
+@given("somebody has cordoned the node")
+def cordoned(stage: Stage) -> None:
+    """An administrator, or the GPU Operator's upgrade controller."""
+    stage.change_node(unschedulable=True)
+
+
+@given("the pods:")
+def the_pods(stage: Stage, datatable: list[list[str]]) -> None:
+    """Pods beside those of the cluster.
+
+    Columns: `pod` (namespace/name); `owner` (Kind/name, `none`; `(gone)` and `(not controller)` may follow, an apiVersion may
+    stand before); `resource` (name, name=quantity, `(init)` may follow); `termination` (seconds, `never`); `phase`; `emptyDir`
+    (`yes`); `app`; `selector` (label=value); `annotation`; `budget` (evictions it blocks, `all`); `node`; `claim` (the driver
+    of its resource claim, `unallocated`, `missing`; `(template)` or `(unresolved)` may follow).
+    """
+    for row in rows(datatable):
+        _add_pod(stage, row)
+
+
+_CONTROLLER_GONE: Final = " (gone)"
+_NOT_CONTROLLER: Final = " (not controller)"
+
+
+def _add_pod(stage: Stage, row: dict[str, str]) -> None:
+    namespace, _, name = row["pod"].partition("/")
+    owner = _owner(row.get("owner") or "ReplicaSet/app")
+    containers, init_containers = _containers(row.get("resource", ""))
+    key, _, value = row.get("selector", "").partition("=")
+    termination = row.get("termination") or "1"
+    budget = row.get("budget")
+    claims, statuses = _claims(stage, namespace, name, row.get("claim", ""))
+    pod = Pod(
+        namespace,
+        name,
+        labels={"app": row["app"]} if row.get("app") else {},
+        annotations={row["annotation"]: "yes"} if row.get("annotation") else {},
+        node_name=row.get("node") or None,
+        node_selector={key: value} if key else {},
+        phase=row.get("phase") or "Running",
+        owner=owner,
+        containers=containers,
+        init_containers=init_containers,
+        empty_dir=row.get("emptyDir") == "yes",
+        termination=None if termination == "never" else float(termination),
+        budget=Budget(None if budget == "all" else int(budget)) if budget else None,
+        resource_claims=claims,
+        resource_claim_statuses=statuses,
+    )
+    stage.change_cluster(pods=(*stage.cluster.pods, pod))
+    if owner and owner.kind == "DaemonSet" and not row.get("owner", "").endswith(_CONTROLLER_GONE):
+        stage.change_cluster(daemonsets=stage.cluster.daemonsets | {(namespace, owner.name)})
+
+
+def _owner(text: str) -> Owner | None:
+    if text == "none":
+        return None
+    reference, controller = text.removesuffix(_NOT_CONTROLLER), not text.endswith(_NOT_CONTROLLER)
+    version, _, reference = reference.removesuffix(_CONTROLLER_GONE).rpartition(" ")
+    kind, _, name = reference.partition("/")
+    return Owner(kind, name, controller, version or default_api_version(kind))
+
+
+def _containers(resource: str) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
+    """The ordinary and the init containers of a pod that asks for a resource."""
+    name, _, quantity = resource.removesuffix(" (init)").partition("=")
+    amounts = {name: quantity or "1"} if name else {}
+    asking = (Container(amounts, amounts),)
+    return ((Container(),), asking) if resource.endswith(" (init)") else (asking, ())
+
+
+def _claims(stage: Stage, namespace: str, pod: str, text: str) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+    """The references of a pod to its claim, and what its status says of it. The claim itself joins the cluster."""
+    if not text:
+        return (), ()
+    driver, _, origin = text.partition(" ")
+    claim = f"{pod}-claim"
+    if driver != "missing":
+        made = ResourceClaim(namespace, claim, None if driver == "unallocated" else (driver,))
+        stage.change_cluster(resource_claims=(*stage.cluster.resource_claims, made))
+    if not origin:
+        return ({"name": "device", "resourceClaimName": claim},), ()
+    status = {"name": "device", "resourceClaimName": claim}
+    return ({"name": "device", "resourceClaimTemplateName": "one"},), (status,) if origin == "(template)" else ()
+
+
+@given(Sentence('the pod "{pod}" (never terminates|takes {seconds:number} seconds to terminate)'))
+def pod_termination(stage: Stage, pod: str, seconds: float | None) -> None:
+    """How long a pod of the cluster takes to go once it must."""
+    stage.change_pod(pod, termination=seconds)
+
+
+@given(
+    Sentence(
+        'the API server answers {status} to {method} "{path}"[ with "{body}" in it][ because of {cause}]'
+        "[ with Retry-After {retry:number}][, {times:number} times][, after the first {skip:number}]"
+    )
+)
+def api_answers(
+    stage: Stage,
+    status: str,
+    method: str,
+    path: str,
+    body: str | None,
+    cause: str | None,
+    retry: float | None,
+    times: float | None,
+    skip: float | None,
+) -> None:
+    """Instead of doing what was asked; `nothing` closes the connection. `path` and `in it` are regular expressions."""
+    fault = Fault(
+        method=method,
+        path=path,
+        body=body or "",
+        status=DROP if status == "nothing" else int(status),
+        retry_after=int(retry) if retry else None,
+        times=int(times) if times else None,
+        skip=int(skip or 0),
+        causes=({"reason": cause},) if cause else (),
+    )
+    stage.change_cluster(faults=(*stage.cluster.faults, fault))
+
+
+# --- the settings, and what happens meanwhile -----------------------------------------------------------------------
+
+
+@given("the settings:")
+def the_settings(stage: Stage, datatable: list[list[str]]) -> None:
+    """Environment variables. Columns: `variable`, `value`."""
+    for row in rows(datatable):
+        stage.env[row["variable"]] = row["value"]
+
+
+@given(Sentence("the setting {name} is {value:rest}"))
+def the_setting(stage: Stage, name: str, value: str) -> None:
+    """One environment variable; `not set` for none, quotes around an empty value or one with spaces."""
+    if value == "not set":
+        stage.env.pop(name, None)
+    else:
+        stage.env[name] = value.removeprefix('"').removesuffix('"')
+
+
+@given(Sentence('the what-if "{name}"'))
+def the_what_if(stage: Stage, name: str) -> None:
+    """A change proposed upstream, on top of the release."""
+    stage.what_if = name
+
+
+@given(
+    Sentence('after {seconds:number} seconds (the file "{path}" {how=appears|disappears}|somebody deletes the pod "{pod}"|SIGTERM comes)')
+)
+def meanwhile(stage: Stage, seconds: float, path: str | None, how: str | None, pod: str | None) -> None:
+    """What happens by itself while driver-manager runs."""
+    if path:
+        place = container_path(path)
+        stage.changes.append(PlannedChange(seconds, {place: ""} if how == "appears" else {}, () if how == "appears" else (place,)))
+    elif pod:
+        stage.changes.append(PlannedChange(seconds, delete_pods=(pod,)))
+    else:
+        stage.signal = ("TERM", seconds)
+
+
 @given("driver-manager has run")
 def has_run(stage: Stage) -> None:
+    """A first run; the world is as it left it."""
     stage.run()
     stage.go_on()

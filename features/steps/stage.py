@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from simulator.cluster.objects import ClusterSpec, Node, Pod
+from simulator.cluster.objects import ClusterSpec, Node
 from simulator.host.spec import HostSpec
 from simulator.report.changes import Difference, differences
 from simulator.runners.simulated import simulate
 from simulator.scenario import DEFAULT_CLUSTER, load_cluster, load_host, make_world
-from simulator.trace import Outcome
+from simulator.trace import ApiRequest, ChildProcess, Event, KernelCall, Outcome
 from simulator.world import PlannedChange, World, followed_by
 
-NODE = "gpu-1"
+NODE: Final = "gpu-1"
+LONGEST: Final = 6 * 3600.0
+"""Seconds after which a run that nobody means to watch counts as one that never ends."""
+NOTES_TREE: Final = pytest.StashKey[bool]()
+"""Does a scenario look at every file of the host? Set on its item before it begins: noting them takes time."""
+
+
+def rows(datatable: list[list[str]]) -> list[dict[str, str]]:
+    """A table with a heading line."""
+    head, *body = datatable
+    return [dict(zip(head, row, strict=True)) for row in body]
 
 
 @dataclass
@@ -23,6 +33,7 @@ class Stage:
     """A scenario's world in the making. Given steps change it, When steps run it, Then steps look at the last run."""
 
     release: str
+    notes_tree: bool = True
     host: HostSpec = field(default_factory=lambda: load_host("clean"))
     cluster: ClusterSpec = field(default_factory=lambda: load_cluster(DEFAULT_CLUSTER, NODE))
     env: dict[str, str] = field(default_factory=lambda: {"NODE_NAME": NODE})
@@ -35,6 +46,8 @@ class Stage:
     runs: list[Outcome] = field(default_factory=list)
     worlds: list[World] = field(default_factory=list)
     accounted: set[Difference] = field(default_factory=set)
+    named_pods: set[str] = field(default_factory=set)
+    """Pods that a Then step has spoken of by name."""
 
     # --- building ---------------------------------------------------------------------------------------------
 
@@ -53,26 +66,32 @@ class Stage:
         self.change_cluster(node=replace(self.node, **fields))
 
     def change_pod(self, name: str, **fields: Any) -> None:
-        full = name if "/" in name else next((pod.full_name for pod in self.cluster.pods if pod.name == name), name)
-        assert full in {pod.full_name for pod in self.cluster.pods}, (
-            f"there is no pod {name}; there are {[pod.full_name for pod in self.cluster.pods]}"
-        )
+        full = self.pod(name)
         self.change_cluster(pods=tuple(replace(pod, **fields) if pod.full_name == full else pod for pod in self.cluster.pods))
 
-    def add_pod(self, pod: Pod) -> None:
-        self.change_cluster(pods=(*self.cluster.pods, pod))
+    def pod(self, name: str) -> str:
+        """A pod's full name, from that or from its name alone."""
+        full = name if "/" in name else next((pod.full_name for pod in self.cluster.pods if pod.name == name), name)
+        there = [pod.full_name for pod in self.cluster.pods]
+        assert full in there, f"there is no pod {name}; there are {there}"
+        return full
 
-    def world(self) -> World:
+    def world(self, *, bare: bool = False) -> World:
+        """The world as it stands; `bare` is without a command."""
         world = make_world(self.host, self.cluster, args=self.args, env=self.env)
-        return replace(world, changes=tuple(self.changes), signal=self.signal, stop_after=self.stop_after, seed=self.seed)
+        if bare:
+            world = replace(world, args=())
+        return replace(world, changes=tuple(self.changes), signal=self.signal, stop_after=self.stop_after or LONGEST, seed=self.seed)
 
     # --- running ----------------------------------------------------------------------------------------------
 
-    def run(self) -> None:
-        world = self.world()
+    def run(self, *, what_if: str | None = None, bare: bool = False) -> None:
+        world = self.world(bare=bare)
         self.worlds.append(world)
-        self.runs.append(simulate(world, self.release, what_if=self.what_if, note_tree=True))
+        chosen = self.what_if if what_if is None else what_if
+        self.runs.append(simulate(world, self.release, what_if=chosen, note_tree=self.notes_tree))
         self.accounted.clear()
+        self.named_pods.clear()
 
     def go_on(self) -> None:
         """Make the world what the last run left."""
@@ -80,7 +99,7 @@ class Stage:
         given = {file.path for file in self.host.container_files}
         files = tuple(file for file in world.host.container_files if file.path in given)
         self.host, self.cluster = replace(world.host, container_files=files), world.cluster
-        self.changes, self.signal = [], None
+        self.changes, self.signal, self.stop_after = [], None, None
 
     # --- looking ----------------------------------------------------------------------------------------------
 
@@ -99,9 +118,47 @@ class Stage:
         }
 
     def log_lines(self) -> list[str]:
-        return [f"{line.level}: {line.message.rstrip()}" for line in self.outcome.log]
+        """The log, `level: message`; further lines of a message stand for themselves, empty ones are left out."""
+        text = "\n".join(f"{line.level}: {line.message}" for line in self.outcome.log)
+        return [line.strip() for line in text.split("\n") if line.strip()]
+
+    def acts(self) -> list[str]:
+        """What the run did to the node, the cluster and the host, and the programs it ran: a line each, in order."""
+        return [text for event in self.outcome.events if (text := _act(event))]
+
+
+def _act(event: Event) -> str:
+    match event:
+        case ApiRequest(method="GET"):
+            return ""
+        case ApiRequest(method="PATCH", body=body) if body and "unschedulable" in body.get("spec", {}):
+            return ("cordon" if body["spec"]["unschedulable"] else "uncordon") + _status(event)
+        case ApiRequest(method="PATCH"):
+            return "patch labels" + _status(event)
+        case ApiRequest(method="POST", path=path):
+            return f"evict {_pod(path)}" + _status(event)
+        case ApiRequest(method="DELETE", path=path):
+            grace = (event.body or {}).get("gracePeriodSeconds")
+            return f"delete {_pod(path)}" + ("" if grace is None else f" with grace {grace}") + _status(event)
+        case KernelCall(call=call, argument=argument, result=result):
+            verb = {"delete_module": "unload", "umount": "unmount", "unlink": "remove"}[call]
+            return f"{verb} {argument}" + ("" if result == "ok" else f": {result}")
+        case ChildProcess(argv=argv):
+            return "run " + " ".join(argv[:3])
+        case _:
+            return ""
+
+
+def _status(request: ApiRequest) -> str:
+    """Nothing for a success."""
+    return "" if isinstance(request.status, int) and request.status < 300 else f": {request.status}"
+
+
+def _pod(path: str) -> str:
+    parts = path.split("/")
+    return f"{parts[4]}/{parts[6]}"
 
 
 @pytest.fixture
-def stage(release: str) -> Stage:
-    return Stage(release)
+def stage(request: pytest.FixtureRequest, release: str) -> Stage:
+    return Stage(release, request.node.stash.get(NOTES_TREE, True))

@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from typing import Final
 
-from pytest_bdd import parsers, then
+from pytest_bdd import then
 
-from features.steps.given import rows
-from features.steps.stage import Stage
+from features.steps.sentences import Sentence
+from features.steps.stage import Stage, rows
 from simulator.gocompat import SECOND
 from simulator.report.changes import Difference
 
+# --- how it ended -------------------------------------------------------------------------------------------------
 
-@then(parsers.parse("the exit code is {code:d}"))
-def exit_code(stage: Stage, code: int) -> None:
+
+@then(Sentence("the exit code is {code:number}"))
+def exit_code(stage: Stage, code: float) -> None:
+    """The process ended by itself, with no panic."""
     assert stage.outcome.exit_code == code, stage.log_lines()[-3:]
+    assert not stage.outcome.panic
 
 
 @then("it panics")
 def panics(stage: Stage) -> None:
+    """A Go panic: exit code 2, and nothing is cleaned up."""
     assert stage.outcome.panic
+    assert stage.outcome.exit_code == 2
 
 
 @then("it is still running")
 def still_running(stage: Stage) -> None:
+    """When we stopped watching."""
     assert stage.outcome.exit_code is None
     assert stage.outcome.stopped_after is not None
 
 
-@then(parsers.parse("it takes {seconds:g} seconds"))
-def takes(stage: Stage, seconds: float) -> None:
-    assert round(stage.outcome.elapsed / SECOND, 1) == seconds
+@then(Sentence("it takes (between {low:number} and {high:number}|{seconds:number}) seconds"))
+def takes(stage: Stage, low: float | None, high: float | None, seconds: float | None) -> None:
+    """Virtual time, to a tenth of a second."""
+    elapsed = stage.outcome.elapsed / SECOND
+    if seconds is not None:
+        assert round(elapsed, 1) == seconds
+    else:
+        assert low is not None
+        assert high is not None
+        assert low <= elapsed <= high
 
 
-@then(parsers.parse("it takes between {low:g} and {high:g} seconds"))
-def takes_between(stage: Stage, low: float, high: float) -> None:
-    assert low <= stage.outcome.elapsed / SECOND <= high
+# --- what it said -------------------------------------------------------------------------------------------------
 
 
 def _wanted(docstring: str) -> list[str]:
@@ -44,11 +58,13 @@ def _wanted(docstring: str) -> list[str]:
 
 @then("the log is:")
 def log_is(stage: Stage, docstring: str) -> None:
+    """Every line, as `level: message`."""
     assert stage.log_lines() == _wanted(docstring)
 
 
 @then("the log has, in this order:")
 def log_has(stage: Stage, docstring: str) -> None:
+    """These lines, others may stand between them."""
     lines = stage.log_lines()
     at = 0
     for wanted in _wanted(docstring):
@@ -56,36 +72,90 @@ def log_has(stage: Stage, docstring: str) -> None:
         at = lines.index(wanted, at) + 1
 
 
-@then(parsers.parse('the log says nothing of "{text}"'))
-def log_lacks(stage: Stage, text: str) -> None:
-    assert not [line for line in stage.log_lines() if text in line]
+@then(Sentence('the log says (nothing of "{absent}"|"{text}" {times:number} times)'))
+def log_says(stage: Stage, absent: str | None, text: str | None, times: float | None) -> None:
+    """A part of a line."""
+    found = [line for line in stage.log_lines() if (absent or text or "") in line]
+    assert len(found) == (times or 0), found
 
 
-@then(parsers.re(r'the log says "(?P<text>.*)" (?P<times>\d+) times'))
-def log_times(stage: Stage, text: str, times: str) -> None:
-    assert sum(text in line for line in stage.log_lines()) == int(times)
+@then(Sentence('standard {stream=output|error} has "{text:rest}"'))
+def stream_has(stage: Stage, stream: str, text: str) -> None:
+    """Beside the log, which is on standard error too."""
+    printed = stage.outcome.stdout if stream == "output" else stage.outcome.stderr
+    assert text in printed, printed
 
 
-@then(parsers.re(r'standard output has "(?P<text>.*)"'))
-def stdout_has(stage: Stage, text: str) -> None:
-    assert text in stage.outcome.stdout
+# --- what it did --------------------------------------------------------------------------------------------------
 
 
-@then(parsers.re(r'standard error has "(?P<text>.*)"'))
-def stderr_has(stage: Stage, text: str) -> None:
-    assert text in stage.outcome.stderr
+@then("the acts are:")
+def acts_are(stage: Stage, docstring: str) -> None:
+    """Every change it made or tried on node, cluster and host, and every program it ran, in order.
+
+    `cordon`, `uncordon`, `patch labels`, `evict POD`, `delete POD`, `unload MODULE`, `unmount PATH`, `remove PATH`, `run PROGRAM`;
+    what was refused ends in `: ` and the HTTP status, `drop` or the errno. Evictions that follow one another have no order.
+    """
+    assert _without_order(stage.acts()) == _without_order(_wanted(docstring))
 
 
-@then(parsers.re(r'the node has the label "(?P<label>[^"]+)" with the value "(?P<value>[^"]*)"'))
-def has_label(stage: Stage, label: str, value: str) -> None:
-    assert stage.outcome.after.node is not None
-    assert stage.outcome.after.node.labels.get(label) == value
-    stage.account("label", f"{label}: ")
+def _without_order(acts: list[str]) -> list[str]:
+    """Pods are evicted at the same time: which request comes first is a matter of chance."""
+    out: list[str] = []
+    for evicting, group in itertools.groupby(acts, lambda act: act.startswith("evict ")):
+        out += sorted(group) if evicting else group
+    return out
+
+
+@then("no pod is evicted or deleted")
+def none_evicted(stage: Stage) -> None:
+    """Not even tried."""
+    assert not [request for request in stage.outcome.requests if request.method in {"POST", "DELETE"}]
+
+
+@then(Sentence('{count:number} {method} requests go to "{path}"'))
+def requests(stage: Stage, count: float, method: str, path: str) -> None:
+    """Requests that reached the API server, by a regular expression for their paths."""
+    found = [request for request in stage.outcome.requests if request.method == method and re.search(path, request.path)]
+    assert len(found) == count, found
+
+
+@then("the API server is never asked")
+def no_requests(stage: Stage) -> None:
+    """No request at all."""
+    assert not stage.outcome.requests
+
+
+@then("only the host check is run as a child process")
+def only_host_check(stage: Stage) -> None:
+    """nvidia-smi in the host's root, asked for the driver's version; no vfio-manage."""
+    asked = "chroot /host nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+    assert [" ".join(child.argv) for child in stage.outcome.children] == [asked]
+
+
+@then("both runs leave the same trace")
+def same_trace(stage: Stage) -> None:
+    """Events, times, exit code and every file of the host."""
+    one, other = stage.runs[-2:]
+    assert list(one.events) == list(other.events)
+    assert (one.exit_code, one.elapsed, one.after) == (other.exit_code, other.elapsed, other.after)
+
+
+# --- how the node was left ----------------------------------------------------------------------------------------
+
+
+@then(Sentence('the node has the {kind=label|annotation} "{key}" with the value "{value}"'))
+def node_has(stage: Stage, kind: str, key: str, value: str) -> None:
+    """After the run."""
+    node = stage.outcome.after.node
+    assert node is not None
+    assert (node.labels if kind == "label" else node.annotations).get(key) == value
+    stage.account(kind, f"{key}: ")
 
 
 @then("only these labels change:")
 def labels_change(stage: Stage, datatable: list[list[str]]) -> None:
-    """Columns label, before, after; `absent` where there is none."""
+    """Columns `label`, `before`, `after`; `absent` where there is none."""
     wanted = {f"{row['label']}: {_value(row['before'])} -> {_value(row['after'])}" for row in rows(datatable)}
     found = {difference.what for difference in stage.differences() if difference.subject == "label"}
     assert found == wanted
@@ -96,139 +166,116 @@ def _value(text: str) -> str:
     return text if text == "absent" else f'"{text}"'
 
 
-@then("no label changes but those that are created empty")
-def only_empty_labels(stage: Stage) -> None:
+@then(Sentence("no label changes[ but those that are {created=created empty}]"))
+def no_label_changes(stage: Stage, created: str | None) -> None:
+    """Every operand's label has its old value; one that was absent may now be empty."""
     for difference in stage.differences():
-        assert difference.subject != "label" or difference.what.endswith('absent -> ""'), difference
+        assert difference.subject != "label" or (created and difference.what.endswith('absent -> ""')), difference
     stage.account("label")
 
 
-@then("no label changes")
-def no_labels(stage: Stage) -> None:
-    assert not [difference for difference in stage.differences() if difference.subject == "label"]
+@then("the operands stay paused")
+def operands_paused(stage: Stage) -> None:
+    """Every operand label with a value, but for `false`, holds `paused-for-driver-upgrade`; absent ones may be empty now."""
+    after = stage.outcome.after.node
+    assert after is not None
+    operands = {key: value for key, value in after.labels.items() if key.endswith(_PAUSED) and value not in {"", "false"}}
+    assert operands
+    assert all("paused-for-driver-upgrade" in value for value in operands.values()), operands
+    for key in operands:
+        stage.account("label", f"{key}: ")
+    stage.account("label", 'absent -> ""')
 
 
-@then(parsers.re(r"the node is (?P<state>cordoned|schedulable)"))
+@then(Sentence("the node is {state=cordoned|schedulable}"))
 def cordon(stage: Stage, state: str) -> None:
+    """At the end."""
     assert stage.outcome.after.node is not None
     assert stage.outcome.after.node.unschedulable == (state == "cordoned")
     stage.account("node")
 
 
-@then(parsers.parse('all GPUs are on "{driver}"'))
-def gpus_on(stage: Stage, driver: str) -> None:
-    assert set(stage.outcome.after.gpu_drivers.values()) == {driver}
-    stage.account("gpu")
-
-
-@then("no GPU has a driver")
-def gpus_free(stage: Stage) -> None:
-    assert set(stage.outcome.after.gpu_drivers.values()) == {""}
-    stage.account("gpu")
-
-
-@then(parsers.parse('the modules "{names}" are unloaded'))
-def unloaded(stage: Stage, names: str) -> None:
-    gone = set(stage.outcome.before.modules) - set(stage.outcome.after.modules)
-    assert gone == set(re.split(r",\s*", names))
-    stage.account("module", " is unloaded")
-
-
-@then("no module is unloaded")
-def none_unloaded(stage: Stage) -> None:
-    assert not [call for call in stage.outcome.kernel_calls if call.call == "delete_module" and call.result == "ok"]
-
-
-@then(parsers.parse('the module "{name}" is loaded now'))
-def loaded(stage: Stage, name: str) -> None:
-    assert name in stage.outcome.after.modules
-    assert name not in stage.outcome.before.modules
-    stage.account("module", f"{name} is loaded")
-
-
-@then(parsers.parse('"{path}" is unmounted'))
-def unmounted(stage: Stage, path: str) -> None:
-    assert stage.outcome.before.mounts.count(path) > stage.outcome.after.mounts.count(path)
-    stage.account("mount", path)
-
-
-@then(parsers.parse('"{path}" is still mounted'))
-def still_mounted(stage: Stage, path: str) -> None:
-    assert path in stage.outcome.after.mounts
-
-
-@then(parsers.parse('the file "{path}" is removed'))
-def removed(stage: Stage, path: str) -> None:
-    assert stage.outcome.before.files[path]
-    assert not stage.outcome.after.files[path]
-    stage.account("file", path)
-
-
 @then("the paused operands' pods are gone")
 def operands_gone(stage: Stage) -> None:
-    """Every DaemonSet pod whose selector the pausing patch broke, and no other pod."""
+    """Every DaemonSet pod whose selector the pausing patch broke, and no other pod; those named above do not count."""
     gone = set(stage.outcome.before.pods) - set(stage.outcome.after.pods)
     paused = {
         pod.full_name
         for pod in stage.worlds[-1].cluster.pods
         if pod.owner and pod.owner.kind == "DaemonSet" and any(key.endswith(_PAUSED) for key in pod.node_selector)
     }
-    assert gone == paused
+    assert gone - stage.named_pods == paused - stage.named_pods
     stage.account("pod")
 
 
-_PAUSED = (
-    "operator-validator",
-    "container-toolkit",
-    "device-plugin",
-    "gpu-feature-discovery",
-    "dcgm-exporter",
-    "dcgm",
-    "mig-manager",
-    "nvsm",
-    "sandbox-validator",
-    "vgpu-device-manager",
+_PAUSED: Final = tuple(
+    f"gpu.deploy.{operand}"
+    for operand in (
+        "operator-validator",
+        "container-toolkit",
+        "device-plugin",
+        "gpu-feature-discovery",
+        "dcgm-exporter",
+        "dcgm",
+        "mig-manager",
+        "nvsm",
+        "sandbox-validator",
+        "sandbox-device-plugin",
+        "vgpu-device-manager",
+        "dra-driver",
+        "dra-validator",
+        "dcgm-dra",
+        "dcgm-exporter-dra",
+    )
 )
 
 
-@then(parsers.parse('the pod "{pod}" is gone'))
-def pod_gone(stage: Stage, pod: str) -> None:
+@then(Sentence('the pod "{pod}" is {state=gone|still there}'))
+def pod_is(stage: Stage, pod: str, state: str) -> None:
+    """namespace/name, or the name of one of the cluster's."""
+    pod = next((full for full in stage.outcome.before.pods if full.endswith(f"/{pod}")), pod)
     assert pod in stage.outcome.before.pods
-    assert pod not in stage.outcome.after.pods
+    assert (pod in stage.outcome.after.pods) == (state == "still there")
+    stage.named_pods.add(pod)
     stage.account("pod", f"{pod} is gone")
 
 
-@then(parsers.parse('the pod "{pod}" is still there'))
-def pod_there(stage: Stage, pod: str) -> None:
-    assert pod in stage.outcome.after.pods
+# --- how the host was left ----------------------------------------------------------------------------------------
 
 
-@then("no pod is evicted or deleted")
-def none_evicted(stage: Stage) -> None:
-    assert not [request for request in stage.outcome.requests if request.method in {"POST", "DELETE"}]
+@then(Sentence('all GPUs are on ("{driver}"|no driver)'))
+def gpus_on(stage: Stage, driver: str | None) -> None:
+    """The driver that each NVIDIA display function is bound to."""
+    assert set(stage.outcome.after.gpu_drivers.values()) == {driver or ""}
+    stage.account("gpu")
 
 
-@then(parsers.parse('{count:d} {method} requests go to "{path}"'))
-def requests(stage: Stage, count: int, method: str, path: str) -> None:
-    found = [request for request in stage.outcome.requests if request.method == method and re.search(path, request.path)]
-    assert len(found) == count, found
+@then(Sentence('(no module is|the modules "{names}" are) {change=unloaded|loaded}'))
+def modules_are(stage: Stage, names: str | None, change: str) -> None:
+    """These and no others."""
+    before, after = set(stage.outcome.before.modules), set(stage.outcome.after.modules)
+    changed = before - after if change == "unloaded" else after - before
+    assert changed == (set(re.split(r",\s*", names)) if names else set())
+    stage.account("module", f" is {change}")
 
 
-@then("the API server is never asked")
-def no_requests(stage: Stage) -> None:
-    assert not stage.outcome.requests
+@then(Sentence('"{path}" is {state=unmounted|still mounted}'))
+def mount_is(stage: Stage, path: str, state: str) -> None:
+    """Of two mounts on one path the upper one counts."""
+    before, after = stage.outcome.before.mounts.count(path), stage.outcome.after.mounts.count(path)
+    if state == "unmounted":
+        assert before > after
+        stage.account("mount", f"{path} ")
+    else:
+        assert after
 
 
-@then("only the host check is run as a child process")
-def only_host_check(stage: Stage) -> None:
-    assert [child.argv[0] for child in stage.outcome.children] == ["chroot"]
-
-
-@then("both runs leave the same trace")
-def same_trace(stage: Stage) -> None:
-    one, other = stage.runs[-2:]
-    assert list(one.events) == list(other.events)
-    assert (one.exit_code, one.elapsed, one.after) == (other.exit_code, other.elapsed, other.after)
+@then(Sentence('the file "{path}" is {state=removed|still there}'))
+def file_is(stage: Stage, path: str, state: str) -> None:
+    """A file below /run/nvidia."""
+    assert stage.outcome.before.files[path]
+    assert stage.outcome.after.files[path] == (state == "still there")
+    stage.account("file", f"{path} ")
 
 
 @then("nothing else on the node or host changed")
@@ -238,21 +285,27 @@ def nothing_else(stage: Stage) -> None:
     assert not left, left
     planned = {path for change in stage.worlds[-1].changes for path in (*change.write, *change.remove)}
     unexplained = [
-        path for path in _changed_paths(stage) if path.rstrip("/") not in planned and not _explained(path, stage.accounted)
+        path for path in _changed_paths(stage) if not _planned(path, planned) and not _explained(path, stage.accounted)
     ]
     assert not unexplained, sorted(unexplained)
 
 
 def _changed_paths(stage: Stage) -> set[str]:
-    before, after = stage.outcome.before.tree or {}, stage.outcome.after.tree or {}
+    before, after = stage.outcome.before.tree, stage.outcome.after.tree
+    assert before is not None
+    assert after is not None
     return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+
+
+def _planned(path: str, planned: set[str]) -> bool:
+    return any(path.rstrip("/") == place or place.startswith(path) or path.startswith(f"{place}/") for place in planned)
 
 
 def _explained(path: str, accounted: set[Difference]) -> bool:
     """Does a difference that was spoken of change this path by itself?"""
     for subject, what in accounted:
         thing = what.split(" ")[0]
-        if subject == "module" and (path == "/proc/modules" or path.startswith("/sys/module/")):
+        if subject == "module" and path.startswith(("/proc/modules", "/sys/module/", "/sys/bus/pci/drivers/")):
             return True
         if subject == "gpu" and thing.rstrip(":") in path and path.startswith("/sys/bus/pci/"):
             return True
