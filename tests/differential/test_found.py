@@ -1,0 +1,170 @@
+"""Rules that came out of runs of the real programs in worlds nobody had recorded."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from simulator import labels
+from simulator.cluster.objects import ClusterSpec, Container, Fault, Node, Owner, Pod
+from simulator.gocompat import GoError, atoi, errno_text
+from simulator.host.fake import FakeHost
+from simulator.host.spec import File, HostSpec
+from simulator.kube.clientcmd import build_config_from_flags, default_server_url
+from simulator.kube.profile import Libraries
+from simulator.manager.releases import RELEASES
+from simulator.runners.simulated import simulate
+from simulator.trace import ApiRequest
+from simulator.world import World
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:6443"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: c
+"""
+LOADED = (File("/sys/module/nvidia/refcnt", "0\n"), File("/etc/kubeconfig", KUBECONFIG))
+ENV = {"NODE_NAME": "n", "KUBECONFIG": "/etc/kubeconfig", "PATH": "/usr/bin"}
+
+
+def gpu_pod(name, **changes):
+    owner = Owner("ReplicaSet", "r")
+    return Pod("default", name, owner=owner, containers=(Container({"nvidia.com/gpu": "1"}),), **changes)
+
+
+def run(release="v0.10.0", pods=(), faults=(), mounts=(), **env):
+    cluster = ClusterSpec("c", Node("n", {labels.DRIVER: "true"}), tuple(pods), faults=tuple(faults))
+    host = HostSpec("h", container_files=LOADED, container_programs={}, mounts=tuple(mounts))
+    return simulate(World(host, cluster, env={**ENV, **env}), release)
+
+
+def writes(outcome, method):
+    return [event.path for event in outcome.events if isinstance(event, ApiRequest) and event.method == method]
+
+
+class Silent:
+    def stderr(self, text):
+        pass
+
+
+def load(text, path="/k", files=()):
+    host = FakeHost(HostSpec("h", container_files=(File("/k", text), *files)), ["/usr/bin"])
+    return default_server_url(build_config_from_flags(path, {}, host, Silent(), Libraries(), ""))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_forbidden_discovery_fails_the_eviction(release):
+    """Only a discovery answered 404 means a server without evictions; 403 is an error like any other."""
+    outcome = run(release, [gpu_pod("p")], [Fault(method="GET", path="/api/v1$", status=403)], ENABLE_AUTO_DRAIN="false")
+    assert outcome.exit_code == 1
+    assert not writes(outcome, "DELETE")
+    assert writes(run(release, [gpu_pod("p")], [Fault(method="GET", path="/api/v1$", status=404)]), "DELETE")
+
+
+def test_the_last_goroutine_runs_first():
+    """Of several evictions that start at once, Go's scheduler lets the last one begin, then the others in order."""
+    outcome = run(pods=[gpu_pod("a"), gpu_pod("b"), gpu_pod("c")])
+    assert [path.split("/")[6] for path in writes(outcome, "POST")] == ["c", "a", "b"]
+
+
+def test_a_mount_hides_what_was_mounted_below_it_before():
+    """A walk from the root enters the first mount it meets, so the older mount below is out of reach until that one goes."""
+    outcome = run(mounts=["/run/nvidia/driver/a", "/run/nvidia/driver", "/run/nvidia/driver/a/b"])
+    assert outcome.exit_code == 0
+    assert outcome.after.mounts == ("/run/nvidia/driver/a",)
+
+
+def test_errors_about_a_selector_s_key_were_reworded():
+    """From v0.11.0 on a key that is too long is measured in bytes, and one with two slashes is no `label key`."""
+    selectors = {"k" * 64: ("63 characters", "63 bytes"), "a/b/c": ("a qualified name", "a valid label key")}
+    for selector, words in selectors.items():
+        for release, word in zip(("v0.10.0", "v0.11.0"), words, strict=True):
+            fault = Fault(method="POST", status=400)
+            outcome = run(release, [gpu_pod("p")], [fault], DRAIN_POD_SELECTOR_LABEL=selector)
+            assert word in outcome.log[-1].message
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(95, "operation not supported"), (35, "resource deadlock avoided"), (errno.ELIBBAD, "accessing a corrupted shared library")],
+)
+def test_errnos_are_named_by_number(number, text):
+    """Every errno of Linux has Go's text, also where two symbols share a number."""
+    assert errno_text(number) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("99999999999999999999x", "value out of range"), ("9223372036854775808x", "invalid syntax"), ("x", "invalid syntax")],
+)
+def test_a_number_too_large_is_noticed_before_its_last_character(text, why):
+    """`strconv.Atoi` gives up at the digit that is one too many for 64 bits, whatever follows."""
+    with pytest.raises(GoError, match=why):
+        atoi(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("- a\n", "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct {"),
+        ("kind: 5\n", "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of"),
+        ("kind: Pod\n", 'no kind "Pod" is registered for version "v1" in scheme'),
+        ("clusters: {}\n", "json: cannot unmarshal object into Go struct field Config.clusters of type []v1.NamedCluster"),
+        (
+            "clusters: [{cluster: {server: 5}}]\n",
+            "json: cannot unmarshal number into Go struct field Cluster.clusters.cluster.server",
+        ),
+        ("a: [", "yaml: line 1: did not find expected node content"),
+        ("a: b: c\n", "yaml: mapping values are not allowed in this context"),
+        ("a: b\n c: d\n", "yaml: line 2: mapping values are not allowed in this context"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_decoded(text, error):
+    """What is no kubeconfig is an error with the decoder's words."""
+    with pytest.raises(GoError) as failure:
+        load(text)
+    assert str(failure.value).startswith(f'error loading config file "/k": {error}')
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        (
+            "cluster: {server",
+            "cluster: {certificate-authority: ca, server",
+            "unable to read certificate-authority /ca for c due to open",
+        ),
+        ("user: {}", "user: {client-certificate: /c}", "[client-key-data or client-key must be specified for u to use the client"),
+        ("user: {}", "user: {token: t, username: a}", "more than one authentication method found for u; found [token basicAuth]"),
+        ('server: "http://127.0.0.1:6443"', "", 'no server found for cluster "c"'),
+        ("cluster: c,", "cluster: d,", "no configuration has been provided"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used(old, new, error):
+    """Files that are missing, and credentials that contradict each other, are found before any request."""
+    with pytest.raises(GoError) as failure:
+        load(KUBECONFIG.replace(old, new))
+    assert str(failure.value).startswith(f"invalid configuration: {error}")
+
+
+def test_a_file_on_the_way_to_the_kubeconfig():
+    """Only a path that does not exist is an error of `stat`; others are errors of loading."""
+    with pytest.raises(GoError, match='error loading config file "/k/x": open /k/x: not a directory'):
+        load(KUBECONFIG, "/k/x")
+    with pytest.raises(GoError, match="stat /x: no such file or directory"):
+        load(KUBECONFIG, "/x")
+
+
+@pytest.mark.parametrize("server", ["http://", "/x", "http://a b", "http://a:b"])
+def test_a_server_that_is_no_url(server):
+    """The client cannot be made for a server without a host."""
+    with pytest.raises(GoError, match="host must be a URL or a host:port pair"):
+        load(KUBECONFIG.replace("http://127.0.0.1:6443", server))
+
+
+def test_only_the_first_document_counts():
+    """A kubeconfig is the first YAML document of its file."""
+    assert load(KUBECONFIG + "---\nkind: Pod\n").address == "127.0.0.1:6443"

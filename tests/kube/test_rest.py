@@ -1,0 +1,218 @@
+"""client-go's REST client: buckets, retries, kept connections, errors."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.clock import VirtualClock
+from simulator.gocompat import MILLISECOND, SECOND, GoError
+from simulator.kube.profile import Libraries
+from simulator.kube.rest import Connection, RateLimiter, RestClient, StatusError, check_name, check_namespace, drive
+from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
+
+GET = Request("GET", "/api/v1/nodes/n")
+PATCH = Request("PATCH", "/api/v1/nodes/n", {}, {"spec": {}}, "application/strategic-merge-patch+json")
+
+
+class Script:
+    """A cluster that answers from a list, and notes when it was asked."""
+
+    def __init__(self, clock, answers):
+        self.clock, self.answers, self.asked = clock, list(answers), []
+
+    def request(self, request):
+        self.asked.append(self.clock.now)
+        answer = self.answers.pop(0) if self.answers else 200
+        if answer == "drop":
+            raise ConnectionDropped
+        if answer == "refuse":
+            raise ConnectionRefused
+        status, retry = answer if isinstance(answer, tuple) else (answer, None)
+        return Response(status, {"message": f"answer {status}", "reason": ""}, retry)
+
+
+class Silent:
+    def __init__(self):
+        self.text = ""
+
+    def log(self, level, message):
+        raise AssertionError((level, message))
+
+    def stdout(self, text):
+        raise AssertionError(text)
+
+    def stderr(self, text):
+        self.text += text
+
+
+def client(*answers):
+    clock = VirtualClock()
+    cluster = Script(clock, answers)
+    connection = Connection(cluster, clock, "http://127.0.0.1:6443", "127.0.0.1:6443")
+    return RestClient(connection, clock, Silent(), Libraries(), lambda: "0101 00:00:00.000000       1"), cluster, clock
+
+
+def test_ten_at_once_then_five_a_second():
+    """The burst of a bucket, then its rate."""
+    rest, cluster, clock = client()
+    for _ in range(13):
+        drive(clock, rest.do("core", GET))
+    assert cluster.asked == [0] * 10 + [200 * MILLISECOND, 400 * MILLISECOND, 600 * MILLISECOND]
+
+
+def test_each_api_group_has_its_own_bucket():
+    """A full bucket of one group does not hold up another; discovery has none to speak of."""
+    rest, _, clock = client()
+    for _ in range(10):
+        drive(clock, rest.do("core", GET))
+    drive(clock, rest.do("apps", GET))
+    for _ in range(50):
+        drive(clock, rest.do(None, GET))
+    assert clock.now == 0
+
+
+@given(st.lists(st.integers(0, 3 * SECOND), min_size=1, max_size=60))
+def test_a_bucket_never_lets_more_through_than_its_burst_and_rate(pauses):
+    """In any window of a second at most burst + rate requests start."""
+    limiter, now, started = RateLimiter(), 0, []
+    for pause in pauses:
+        now += pause
+        now += limiter.reserve(now)
+        started.append(now)
+    assert started == sorted(started)
+    for first in started:
+        assert sum(first <= time < first + SECOND for time in started) <= 15
+
+
+def test_a_dropped_get_on_a_kept_connection_is_repeated_at_once():
+    """Go's HTTP client does that, unseen by the rate limit."""
+    rest, cluster, clock = client(200, "drop", 200)
+    drive(clock, rest.do("core", GET))
+    drive(clock, rest.do("core", GET))
+    assert cluster.asked == [0, 0, 0]
+
+
+def test_a_dropped_get_on_a_new_connection_is_repeated_after_a_second():
+    """client-go does that, ten times at most."""
+    rest, cluster, clock = client(*["drop"] * 11)
+    with pytest.raises(GoError, match=r'^Get "http://127.0.0.1:6443/api/v1/nodes/n": EOF$'):
+        drive(clock, rest.do("core", GET))
+    assert cluster.asked == [second * SECOND for second in range(11)]
+
+
+def test_a_connection_idle_for_long_is_not_kept():
+    """After 90 seconds the next request opens a new one."""
+    rest, cluster, clock = client(200, "drop", 200)
+    drive(clock, rest.do("core", GET))
+    clock.sleep(90 * SECOND)
+    drive(clock, rest.do("core", GET))
+    assert cluster.asked == [0, 90 * SECOND, 91 * SECOND]
+
+
+def test_a_dropped_write_is_not_repeated():
+    """It may have been done."""
+    rest, cluster, clock = client(200, "drop")
+    drive(clock, rest.do("core", GET))
+    with pytest.raises(GoError, match=r'^Patch "http://127.0.0.1:6443/api/v1/nodes/n": EOF$'):
+        drive(clock, rest.do("core", PATCH))
+    assert len(cluster.asked) == 2
+
+
+def test_a_refused_connection_is_final():
+    """It says where nothing listens."""
+    rest, _, clock = client("refuse")
+    with pytest.raises(GoError, match=r"dial tcp 127\.0\.0\.1:6443: connect: connection refused$"):
+        drive(clock, rest.do("core", GET))
+
+
+@pytest.mark.parametrize("request_", [GET, PATCH], ids=["GET", "PATCH"])
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_retry_after_is_obeyed_unseen(request_, status):
+    """On 429 and every 5xx, writes too."""
+    rest, cluster, clock = client((status, 2), (status, 3), 200)
+    drive(clock, rest.do("core", request_))
+    assert cluster.asked == [0, 2 * SECOND, 5 * SECOND]
+
+
+def test_retry_after_has_an_end():
+    """After ten retries the answer is an error."""
+    rest, cluster, clock = client(*[(429, 1)] * 11)
+    with pytest.raises(StatusError, match="answer 429"):
+        drive(clock, rest.do("core", GET))
+    assert len(cluster.asked) == 11
+
+
+@pytest.mark.parametrize("answer", [(404, 1), (403, 1), (409, 1), 429, 500])
+def test_other_errors_are_not_retried(answer):
+    """Retry-After counts with 429 and 5xx only, and those count with Retry-After only."""
+    rest, cluster, clock = client(answer)
+    with pytest.raises(StatusError):
+        drive(clock, rest.do("core", GET))
+    assert len(cluster.asked) == 1
+
+
+def test_the_error_before_is_told_if_it_was_another():
+    """Two different failures of one request are both in the text."""
+    rest, _, clock = client("drop", "refuse")
+    with pytest.raises(GoError, match=r"connection refused - error from a previous attempt: EOF$"):
+        drive(clock, rest.do("core", GET))
+
+
+def test_a_deadline_ends_a_wait_for_the_bucket():
+    """A context whose deadline is nearer than the token fails at once."""
+    rest, _, clock = client()
+    for _ in range(10):
+        drive(clock, rest.do("core", GET))
+    with pytest.raises(
+        GoError, match=r"client rate limiter Wait returned an error: rate: Wait\(n=1\) would exceed context deadline"
+    ):
+        drive(clock, rest.do("core", GET, ends=100 * MILLISECOND))
+
+
+def test_a_long_wait_for_the_bucket_is_logged():
+    """klog says so for waits over a second, at most every ten seconds."""
+    rest, _, clock = client()
+    waiting = [rest.do("core", GET) for _ in range(18)]
+    spans = [next(work, 0) for work in waiting]
+    clock.sleep(max(spans))
+    for work in waiting[10:]:
+        for _ in work:
+            pass
+    text = rest.output.text
+    assert text.count("\n") == 1
+    assert '] "Waited before sending request" delay="1.2s" reason="client-side throttling' in text
+    assert 'verb="GET" URL="http://127.0.0.1:6443/api/v1/nodes/n"' in text
+
+
+def test_urls_are_encoded_as_go_does():
+    """Query sorted, values escaped."""
+    rest, _, _ = client()
+    request = Request("GET", "/api/v1/pods", {"labelSelector": "app=a b", "fieldSelector": "spec.nodeName=n"})
+    assert (
+        rest.connection.url(request) == "http://127.0.0.1:6443/api/v1/pods?fieldSelector=spec.nodeName%3Dn&labelSelector=app%3Da+b"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("", "resource name may not be empty"),
+        (".", """invalid resource name ".": [may not be '.']"""),
+        ("a/b", """invalid resource name "a/b": [may not contain '/']"""),
+        ("a/b%", """invalid resource name "a/b%": [may not contain '/' may not contain '%']"""),
+    ],
+)
+def test_names_that_cannot_be_in_a_path(name, error):
+    """They fail before any request."""
+    with pytest.raises(GoError) as failure:
+        check_name(name)
+    assert str(failure.value) == error
+
+
+def test_namespaces():
+    """Empty is all namespaces."""
+    assert check_namespace("") == ""
+    with pytest.raises(GoError, match="invalid namespace"):
+        check_namespace("a/b")

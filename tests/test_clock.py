@@ -1,0 +1,56 @@
+"""Virtual time."""
+
+from __future__ import annotations
+
+import contextlib
+
+from simulator.clock import VirtualClock
+
+
+def test_a_sleep_jumps_to_its_end():
+    """Nothing waits."""
+    clock = VirtualClock()
+    clock.sleep(10**18)
+    assert clock.now == 10**18
+
+
+def test_what_is_due_happens_on_the_way_in_order():
+    """Events of equal time happen in the order they were planned, each at its own time."""
+    clock, seen = VirtualClock(), []
+    clock.plan(5, lambda: seen.append(("b", clock.now)))
+    clock.plan(5, lambda: seen.append(("c", clock.now)))
+    clock.plan(2, lambda: seen.append(("a", clock.now)))
+    clock.plan(9, lambda: seen.append(("later", clock.now)))
+    clock.sleep(5)
+    assert seen == [("a", 2), ("b", 5), ("c", 5)]
+    assert clock.now == 5
+
+
+def test_an_event_may_plan_another():
+    """One that is due within the same sleep happens in it."""
+    clock, seen = VirtualClock(), []
+    clock.plan(1, lambda: clock.plan(clock.now + 1, lambda: seen.append(clock.now)))
+    clock.sleep(3)
+    assert seen == [2]
+
+
+def test_the_past_is_now():
+    """What is planned for the past happens at the next chance."""
+    clock, seen = VirtualClock(), []
+    clock.sleep(5)
+    clock.plan(1, lambda: seen.append(clock.now))
+    clock.sleep(0)
+    assert seen == [5]
+
+
+def test_an_event_that_ends_the_program_leaves_the_time_it_came():
+    """A signal comes at its own time, not at the sleep's end."""
+    clock = VirtualClock()
+
+    def end():
+        raise RuntimeError
+
+    clock.plan(3, end)
+    with contextlib.suppress(RuntimeError):
+        clock.sleep(10)
+    assert clock.now == 3
