@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format types features test bench coverage mutation docs build clean
+.PHONY: help setup lock lint format features test bench coverage mutation pages build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ lint: setup ## Ruff, mypy strict, import contracts
 format: setup ## let Ruff format and mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+pages: setup ## renew the generated pages in docs/
+	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 
 bench: setup ## how long a simulated run takes
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q

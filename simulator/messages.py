@@ -154,6 +154,7 @@ PREFLIGHT_COMPLETED: Final = "Preflight checks completed"
 FAILED_TO_CREATE_MANAGER: Final = "failed to create driver manager"
 FAILED_TO_CREATE_CLIENT: Final = "failed to create kube client"
 FAILED_TO_BUILD_KUBECONFIG: Final = "failed to build kubeconfig"
+FAILED_TO_CREATE_CLIENTSET: Final = "failed to create kubernetes client"
 
 # --- internal/kubernetes ----------------------------------------------------------------------------------------
 FAILED_TO_GET_NODE: Final = "failed to get node %s"

@@ -22,6 +22,7 @@ FORMAT: Final = 1
 """The version of the files people write."""
 _LARGEST_FILE: Final = 32 * 1024 * 1024
 _DEEPEST: Final = 64
+_DEEPEST_TEXT: Final = 1000
 _MOST_NODES: Final = 2_000_000
 
 
@@ -43,7 +44,9 @@ def printable(text: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """A mend for an unknown name: the names most like it, or all of them if they are few."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    likely = [other for other in names if name and other.startswith(name)]
+    likely += [other for other in difflib.get_close_matches(name, names, n=3, cutoff=0.5) if other not in likely]
+    close = likely[:3]
     if close:
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
@@ -244,8 +247,7 @@ def read_document(path: Path, file: str = "") -> Place:
 def parse_document(text: str, name: str) -> Place:
     """As `read_document`, from text."""
     try:
-        depth = max((len(line) - len(line.lstrip(" [{-")) for line in text.splitlines()), default=0)
-        if depth > 4096:
+        if _nesting(text) > _DEEPEST_TEXT:
             raise InputError(name, "", "is nested too deeply", "a world file has few levels")
         value = json.loads(text) if text.lstrip().startswith("{") and name.endswith(".json") else yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
     except yaml.YAMLError as error:
@@ -262,6 +264,16 @@ def parse_document(text: str, name: str) -> Place:
     if not isinstance(value, dict):
         raise InputError(name, "", f"is {_kind(value)}, not a mapping", "write `key: value` lines")
     return place
+
+
+def _nesting(text: str) -> int:
+    """How deeply a text may be nested: brackets that are open at once, or indentation. The parser recurses on both."""
+    deepest = depth = 0
+    for char in re.findall(r"[\[\]{}]", text):
+        depth += 1 if char in "[{" else -1
+        deepest = max(deepest, depth)
+    indented = max((len(line) - len(line.lstrip(" -?:")) for line in text.splitlines()), default=0)
+    return max(deepest, indented)
 
 
 def _check_size(value: Any, name: str) -> None:

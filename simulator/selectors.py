@@ -41,40 +41,52 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
-def _too_long(limit: int) -> str:
-    return f"must be no more than {limit} characters"
+class Words(NamedTuple):
+    """What errors call a label key with two slashes, and the unit of a length: apimachinery changed both in v0.35."""
+
+    label_key: str = "a qualified name"
+    unit: str = "characters"
 
 
-def subdomain_errors(value: str) -> list[str]:
+WORDS: Final = Words()
+
+
+def _too_long(limit: int, words: Words) -> str:
+    return f"must be no more than {limit} {words.unit}"
+
+
+def subdomain_errors(value: str, words: Words = WORDS) -> list[str]:
     """What is wrong with a DNS subdomain (`IsDNS1123Subdomain`): object names, the prefix of a label key."""
-    errors = [_too_long(_LONGEST_SUBDOMAIN)] if _bytes(value) > _LONGEST_SUBDOMAIN else []
+    errors = [_too_long(_LONGEST_SUBDOMAIN, words)] if _bytes(value) > _LONGEST_SUBDOMAIN else []
     if not _SUBDOMAIN_RE.match(value):
         errors.append(_SUBDOMAIN_TEXT)
     return errors
 
 
-def label_key_errors(key: str) -> list[str]:
-    """What is wrong with a label key (`IsQualifiedName`): `[prefix/]name`."""
+def label_key_errors(key: str, words: Words = WORDS) -> list[str]:
+    """What is wrong with a label key (`IsQualifiedName`, later `IsLabelKey`): `[prefix/]name`."""
     parts = key.split("/")
     errors: list[str] = []
     if len(parts) > 2:
-        return [f"a qualified name {_NAME_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [f"{words.label_key} {_NAME_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     if len(parts) == 2:
         prefix = parts[0]
-        errors += ["prefix part must be non-empty"] if not prefix else [f"prefix part {text}" for text in subdomain_errors(prefix)]
+        errors += (
+            ["prefix part must be non-empty"] if not prefix else [f"prefix part {text}" for text in subdomain_errors(prefix, words)]
+        )
     name = parts[-1]
     if not name:
         errors.append("name part must be non-empty")
     elif _bytes(name) > _LONGEST_NAME:
-        errors.append(f"name part {_too_long(_LONGEST_NAME)}")
+        errors.append(f"name part {_too_long(_LONGEST_NAME, words)}")
     if not _NAME_RE.match(name):
         errors.append(f"name part {_NAME_TEXT}")
     return errors
 
 
-def label_value_errors(value: str) -> list[str]:
+def label_value_errors(value: str, words: Words = WORDS) -> list[str]:
     """What is wrong with a label value (`IsValidLabelValue`): at most 63 bytes of a small alphabet, or empty."""
-    errors = [_too_long(_LONGEST_NAME)] if _bytes(value) > _LONGEST_NAME else []
+    errors = [_too_long(_LONGEST_NAME, words)] if _bytes(value) > _LONGEST_NAME else []
     if not _VALUE_RE.match(value):
         errors.append(_VALUE_TEXT)
     return errors
@@ -146,9 +158,9 @@ def _parse_int(text: str) -> int:
 
 
 @lru_cache(maxsize=512)
-def parse(text: str) -> Selector:
+def parse(text: str, words: Words = WORDS) -> Selector:
     """`labels.Parse`. Raises GoError with its text, e.g. `found ',', expected: identifier after ','`."""
-    requirements = _Parser(text).parse()
+    requirements = _Parser(text, words).parse()
     return Selector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
@@ -202,7 +214,8 @@ def _symbol_end(text: str, at: int) -> int:
 class _Parser:
     """Recursive descent, as upstream's: `in` and `notin` are identifiers where a key or value stands."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, words: Words) -> None:
+        self.words = words
         self.items = _tokens(text)
         self.at = 0
 
@@ -244,7 +257,7 @@ class _Parser:
         if token.kind != "identifier":
             raise GoError(f"found '{token.text}', expected: identifier")
         key = token.text
-        errors = label_key_errors(key)
+        errors = label_key_errors(key, self.words)
         if errors:
             raise GoError(f"<nil>: Invalid value: {quote(key)}: {'; '.join(errors)}")
         if self.look().kind in {"end", ","}:
@@ -256,7 +269,7 @@ class _Parser:
             raise GoError(f"found '{token.text}', expected: {_EXPECTED_OPERATOR}")
         operator = _OPERATORS[token.kind]
         values = self.value_set() if operator in {"in", "notin"} else [self.exact_value()]
-        return _checked(key, operator, values)
+        return _checked(key, operator, values, self.words)
 
     def value_set(self) -> list[str]:
         token = self.take()
@@ -307,7 +320,7 @@ class _Parser:
         raise GoError(f"found '{token.text}', expected: identifier")
 
 
-def _checked(key: str, operator: str, values: list[str]) -> Requirement:
+def _checked(key: str, operator: str, values: list[str], words: Words) -> Requirement:
     errors: list[GoError] = []
     if operator in {"gt", "lt"}:
         try:
@@ -317,7 +330,7 @@ def _checked(key: str, operator: str, values: list[str]) -> Requirement:
                 GoError(f"values[0]: Invalid value: {quote(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer")
             )
     for index, value in enumerate(values):
-        wrong = label_value_errors(value)
+        wrong = label_value_errors(value, words)
         if wrong:
             errors.append(GoError(f"values[{index}][{key}]: Invalid value: {quote(value)}: {'; '.join(wrong)}"))
     failure = aggregate(errors)

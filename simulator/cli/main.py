@@ -14,7 +14,11 @@ from simulator.reading import InputError, nearest, printable
 
 SUBCOMMANDS: Final = {
     "run": "one run of a release against a host and a cluster",
+    "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
     "replay": "replay recordings of the real program on the model",
+    "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
+    "compare": "what changes between two releases, and by which named change",
+    "releases": "the supported releases: charts, named changes, quirks, steps",
 }
 """Name -> what it does. The module is `simulator.cli.<name>` with `add_arguments` and `run`."""
 

@@ -49,12 +49,14 @@ def run(options: argparse.Namespace) -> int:
     if options.world is not None:
         scenario = load_scenario(Path(options.world))
         world = _changed(scenario.world, options, env, args)
-        release, what_if = options.release or scenario.release, options.what_if or scenario.what_if
+        release, what_if = scenario.release or DEFAULT, scenario.what_if
     else:
         cluster = load_cluster(options.cluster, env.get("NODE_NAME", "")) if options.cluster is not None else None
         world = make_world(load_host(options.host), cluster, args=args, env=env)
-        release, what_if = options.release, options.what_if
-    outcome = simulate(world, check_release(release or DEFAULT), what_if=check_what_if(what_if or ""), start=start)
+        release, what_if = DEFAULT, ""
+    release = check_release(options.release if options.release is not None else release)
+    what_if = check_what_if(options.what_if if options.what_if is not None else what_if)
+    outcome = simulate(world, release, what_if=what_if, start=start)
     if options.output == "json":
         sys.stdout.write(json.dumps(outcome_document(outcome), indent=2, ensure_ascii=False) + "\n")
     else:

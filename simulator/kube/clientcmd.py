@@ -1,17 +1,19 @@
 """Where the API server is: kubeconfig file, in-cluster configuration, or neither.
 
 Source: k8s.io/client-go/tools/clientcmd client_config.go `BuildConfigFromFlags`, loader.go, validation.go; client-go/rest
-config.go `InClusterConfig`. Of a kubeconfig only what decides where requests go and whether they can be sent is read:
-the current context and its cluster's server. Credentials, certificates and proxies are not modelled, nor is the wording of
-YAML syntax errors.
+config.go `InClusterConfig`. Of a kubeconfig what decides where requests go and whether it is usable is read: the current
+context, its cluster's server, the files that are named. Plugins, impersonation, proxies and what certificates hold are not
+modelled. YAML's syntax errors are go-yaml's as far as PyYAML finds the same ones.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -38,8 +40,8 @@ class Server(NamedTuple):
 
 def build_config_from_flags(
     kubeconfig: str, env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str
-) -> Server:
-    """`clientcmd.BuildConfigFromFlags("", kubeconfig)`.
+) -> str:
+    """`clientcmd.BuildConfigFromFlags("", kubeconfig)`: the API server as the configuration names it.
 
     `stamp` is klog's header up to the file name. Raises GoError.
     """
@@ -59,7 +61,7 @@ def build_config_from_flags(
     raise GoError(_NO_CONFIGURATION)
 
 
-def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str) -> Server:
+def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str) -> str:
     name, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "")
     if not name or not port:
         raise GoError(_NOT_IN_CLUSTER)
@@ -72,8 +74,7 @@ def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: L
         output.stderr(
             f"E{stamp} config.go:{libraries.root_ca_line}] Expected to load root CA config from {_ROOT_CA}, but got err: {failure}\n"
         )
-    address = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-    return Server(f"https://{address}", address)
+    return f"https://[{name}]:{port}" if ":" in name else f"https://{name}:{port}"
 
 
 def _root_ca_failure(host: Host) -> GoError | None:
@@ -86,49 +87,222 @@ def _root_ca_failure(host: Host) -> GoError | None:
     return GoError(f"error creating pool from {_ROOT_CA}: data does not contain any valid RSA or ECDSA certificates")
 
 
-def _from_file(path: str, host: Host) -> Server:
+def _from_file(path: str, host: Host) -> str:
     try:
         text = host.read_file(path)
+    except FileNotFoundError:
+        raise PathError("stat", path, errno.ENOENT) from None
     except OSError as error:
-        if error.errno == errno.EISDIR:
-            raise GoError(f"error loading config file {quote(path)}: {PathError('read', path, errno.EISDIR)}") from None
-        raise PathError("stat", path, error.errno or 0) from None
+        operation = "read" if error.errno == errno.EISDIR else "open"
+        raise _unloaded(path, PathError(operation, path, error.errno or 0)) from None
     try:
-        document = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
-        raise GoError(f"error loading config file {quote(path)}: {error}") from None
-    if not isinstance(document, Mapping):
-        raise GoError(f"error loading config file {quote(path)}: it is no mapping")
-    clusters = _named(document, "clusters", "cluster")
-    contexts = _named(document, "contexts", "context")
+        document = _document(text)
+    except GoError as error:
+        raise _unloaded(path, error) from None
+    clusters, contexts, users = (_named(document, word) for word in ("cluster", "context", "user"))
     current = str(document.get("current-context") or "")
-    if current and current not in contexts:
-        raise GoError(
-            f"invalid configuration: [context was not found for specified context: {current}, cluster has no server defined]"
-        )
-    cluster_name = str((contexts.get(current) or {}).get("cluster") or "")
-    cluster = clusters.get(cluster_name)
-    if cluster is None:
+    context = contexts.get(current, {})
+    problems = [] if not current or current in contexts else [f"context was not found for specified context: {current}"]
+    user_name, cluster_name = str(context.get("user") or ""), str(context.get("cluster") or "")
+    problems += _user_problems(user_name, users.get(user_name, {}), path, host)
+    if cluster_name in clusters:
+        problems += _cluster_problems(cluster_name, clusters[cluster_name], path, host)
+    elif problems:
+        problems.append("cluster has no server defined")
+    else:
         raise GoError(_NO_CONFIGURATION)
-    server = str(cluster.get("server") or "")
-    if not server:
-        raise GoError(f"invalid configuration: no server found for cluster {quote(cluster_name)}")
-    return _server(server)
+    if problems:
+        text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise GoError(f"invalid configuration: {text}")
+    return str(clusters[cluster_name]["server"])
 
 
-def _named(document: Mapping[str, Any], plural: str, singular: str) -> dict[str, Mapping[str, Any]]:
-    entries = document.get(plural) or []
+def _unloaded(path: str, cause: GoError) -> GoError:
+    return GoError(f'error loading config file "{path}": {cause}', cause)
+
+
+# --- the document ---------------------------------------------------------------------------------------------------
+
+_TYPE: Final = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_SCHEME: Final = "k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"
+
+
+@lru_cache(maxsize=32)
+def _document(text: str) -> Mapping[str, Any]:
+    """A kubeconfig, read only: the first document of the text. Raises GoError.
+
+    Runs read the same few texts over and over, and YAML in pure Python is slow.
+    """
+    try:
+        document = next(iter(yaml.safe_load_all(text)), None)
+    except yaml.YAMLError as error:
+        raise GoError(_yaml_error(error, text)) from None
+    if document is None:
+        return {}
+    if not isinstance(document, Mapping):
+        raise GoError(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {_json_kind(document)} into Go value of type {_TYPE}"
+        )
+    for key in ("apiVersion", "kind"):
+        value = document.get(key)
+        if value is not None and not isinstance(value, str):
+            raise GoError(
+                "couldn't get version/kind; json parse error:"
+                f" json: cannot unmarshal {_json_kind(value)} into Go struct field .{key} of type string"
+            )
+    version, kind = document.get("apiVersion") or "v1", document.get("kind") or "Config"
+    if (version, kind) != ("v1", "Config"):
+        raise GoError(f'no kind {quote(kind)} is registered for version {quote(version)} in scheme "{_SCHEME}"')
+    for problem in _wrong_types(document):
+        raise GoError(f"json: cannot unmarshal {problem}")
+    return document
+
+
+_STRINGS: Final = {
+    "cluster": ("Cluster", ("certificate-authority", "proxy-url", "server", "tls-server-name")),
+    "context": ("Context", ("cluster", "namespace", "user")),
+    "user": ("AuthInfo", ("client-certificate", "client-key", "password", "token", "tokenFile", "username")),
+}
+
+
+def _wrong_types(document: Mapping[str, Any]) -> Iterator[str]:
+    """Values of a type that Go's structures do not take, in the order of a decoder that is given sorted keys."""
+    for word, (kind, fields) in _STRINGS.items():
+        if word == "user":
+            yield from _no_strings(document, ("current-context",), "Config")
+        entries = document.get(f"{word}s")
+        if entries is not None and not isinstance(entries, list):
+            yield f"{_json_kind(entries)} into Go struct field Config.{word}s of type []v1.Named{kind}"
+            continue
+        for entry in entries or ():
+            if not isinstance(entry, Mapping):
+                if entry is not None:
+                    yield f"{_json_kind(entry)} into Go struct field Config.{word}s of type v1.Named{kind}"
+                continue
+            value = entry.get(word)
+            if isinstance(value, Mapping):
+                yield from _no_strings(value, fields, f"{kind}.{word}s.{word}")
+            elif value is not None:
+                yield f"{_json_kind(value)} into Go struct field Named{kind}.{word}s.{word} of type v1.{kind}"
+
+
+def _no_strings(values: Mapping[str, Any], keys: Sequence[str], place: str) -> Iterator[str]:
+    for key in keys:
+        value = values.get(key)
+        if value is not None and not isinstance(value, str):
+            yield f"{_json_kind(value)} into Go struct field {place}.{key} of type string"
+
+
+def _json_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return "array" if isinstance(value, list) else "object" if isinstance(value, Mapping) else "string"
+
+
+_YAML_WORDS: Final = (
+    ("while parsing a block mapping", "expected <block end>", "did not find expected key"),
+    ("while parsing a block collection", "expected <block end>", "did not find expected '-' indicator"),
+    ("", "expected ',' or ']'", "did not find expected ',' or ']'"),
+    ("", "expected ',' or '}'", "did not find expected ',' or '}'"),
+    ("", "expected the node content", "did not find expected node content"),
+    ("", "expected '<document start>'", "did not find expected <document start>"),
+    ("", "mapping values are not allowed here", "mapping values are not allowed in this context"),
+    ("", "mapping keys are not allowed here", "mapping keys are not allowed in this context"),
+    ("", "sequence entries are not allowed here", "block sequence entries are not allowed in this context"),
+    ("", "that cannot start any token", "found character that cannot start any token"),
+    ("", "expected alphabetic or numeric character", "did not find expected alphabetic or numeric character"),
+    ("", "found unknown escape character", "found unknown escape character"),
+)
+"""PyYAML's context and problem -> go-yaml's words. Others are the same, or as good as can be had."""
+
+
+def _yaml_error(error: yaml.YAMLError, text: str) -> str:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return "yaml: control characters are not allowed"
+    problem, context = error.problem or "", error.context or ""
+    for its_context, its_problem, words in _YAML_WORDS:
+        if its_problem in problem and its_context in context:
+            problem = words
+            break
+    line, mark = 0, error.problem_mark
+    if mark:
+        at_end = not isinstance(error, yaml.scanner.ScannerError) and mark.index >= len(text) and mark.column > 0
+        line = mark.line + at_end  # the end of the text is on a line of its own
+        line += bool(line) and isinstance(error, yaml.scanner.ScannerError)
+    if not line and error.context_mark:
+        line = error.context_mark.line
+    return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
+
+
+def _named(document: Mapping[str, Any], word: str) -> dict[str, Mapping[str, Any]]:
+    entries = document.get(word + "s") or []
     return {
-        str(entry.get("name")): entry.get(singular) or {}
+        str(entry.get("name")): entry.get(word) or {}
         for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, Mapping) and isinstance(entry.get(singular) or {}, Mapping)
+        if isinstance(entry, Mapping) and isinstance(entry.get(word) or {}, Mapping)
     }
 
 
-def _server(text: str) -> Server:
-    """`DefaultServerURL`: without a scheme it is plain HTTP."""
-    url = text if "://" in text else f"http://{text}"
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    return Server(url.rstrip("/"), f"{name}:{port}")
+# --- is it usable? --------------------------------------------------------------------------------------------------
+
+
+def _cluster_problems(name: str, cluster: Mapping[str, Any], path: str, host: Host) -> list[str]:
+    """`validateClusterInfo`."""
+    problems = []
+    if not cluster.get("server"):
+        problems.append(f"no server found for cluster {quote(name)}")
+    if cluster.get("certificate-authority") and cluster.get("certificate-authority-data"):
+        problems.append(
+            f"certificate-authority-data and certificate-authority are both specified for {name}."
+            " certificate-authority-data will override."
+        )
+    return problems + _unreadable("certificate-authority", "certificate-authority", name, cluster, path, host)
+
+
+def _user_problems(name: str, user: Mapping[str, Any], path: str, host: Host) -> list[str]:
+    """`validateAuthInfo`, but for plugins and impersonation."""
+    problems = []
+    if user.get("client-certificate") or user.get("client-certificate-data"):
+        if user.get("client-certificate") and user.get("client-certificate-data"):
+            problems.append(f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override.")
+        if user.get("client-key") and user.get("client-key-data"):
+            problems.append(f"client-key-data and client-key are both specified for {name}; client-key-data will override")
+        if not user.get("client-key") and not user.get("client-key-data"):
+            problems.append(
+                f"client-key-data or client-key must be specified for {name} to use the clientCert authentication method."
+            )
+        problems += _unreadable("client-certificate", "client-cert", name, user, path, host)
+        problems += _unreadable("client-key", "client-key", name, user, path, host)
+    if user.get("token") and (user.get("username") or user.get("password")):
+        problems.append(f"more than one authentication method found for {name}; found [token basicAuth], only one is allowed")
+    return problems
+
+
+def _unreadable(key: str, word: str, name: str, entry: Mapping[str, Any], path: str, host: Host) -> list[str]:
+    file = str(entry.get(key) or "")
+    if not file:
+        return []
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
+    try:
+        host.stat(file)
+    except OSError as error:
+        return [f"unable to read {word} {file} for {name} due to {PathError('open', file, error.errno or 0)}"]
+    return []
+
+
+_URL: Final = re.compile(
+    r"(?:([A-Za-z][A-Za-z0-9+.-]*)://)?(?:[^/?#@\s]*@)?((\[[0-9A-Fa-f:.]+\]|[^\s/?#:@%\[\]]*)(?::([0-9]*))?)(/[^?#]*)?(?:[?#].*)?\Z"
+)
+
+
+def default_server_url(text: str) -> Server:
+    """`DefaultServerURL`: without a scheme it is plain HTTP. Raises GoError for what is no URL and no host:port."""
+    found = _URL.match(text)
+    if found is None or not found[2] or (not found[1] and (found[5] or "/") != "/"):
+        raise GoError(f"host must be a URL or a host:port pair: {quote(text)}")
+    scheme = (found[1] or "http").lower()
+    port = found[4] or (443 if scheme == "https" else 80)
+    url = text if found[1] else f"http://{text}"
+    return Server(url.rstrip("/"), f"{found[3]}:{port}")

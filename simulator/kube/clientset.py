@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from simulator.gocompat import Duration, GoError
-from simulator.kube.rest import RestClient, Waiting, check_name, check_namespace, is_forbidden, is_not_found
+from simulator.kube.rest import RestClient, Waiting, check_name, check_namespace, is_not_found
 from simulator.ports import Request
 
 Object: TypeAlias = Mapping[str, Any]
@@ -72,12 +72,12 @@ class Clientset:
     def eviction_version(self) -> Waiting[str]:
         """`drain.CheckEvictionSupport`: the group version of pods/eviction, "" if the server has none.
 
-        An answer 403 or 404 counts as a server without resources.
+        An answer 404 counts as a server without resources.
         """
         try:
             listed = yield from self.rest.do(None, Request("GET", "/api/v1"))
         except GoError as error:
-            if is_not_found(error) or is_forbidden(error):
+            if is_not_found(error):
                 return ""
             raise
         for resource in listed.get("resources", ()):

@@ -137,7 +137,7 @@ class Helper:
     def get_pods_for_deletion(self, node_name: str) -> Waiting[tuple[PodList | None, list[GoError]]]:
         """Every pod of the node, judged, and the errors. The list is None where upstream's pointer is nil."""
         try:
-            selector = str(parse(self.pod_selector))
+            selector = str(parse(self.pod_selector, self.client.rest.libraries.label_words))
         except GoError as failure:
             return None, [failure]
         field_selector = f"spec.nodeName={escape_field(node_name)}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simulator.gocompat import SECOND, Duration
+from simulator.selectors import WORDS, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Libraries:
     """The pod is read again before its eviction is retried."""
     unmanaged_fatal: str = "cannot delete Pods that declare no controller (use --force to override)"
     """Why a pod without a controller stays; up to v0.35 the sentence then says "cannot delete" twice."""
+    label_words: Words = WORDS
+    """How the errors about a selector's keys and values are worded."""
     eviction_creation_timestamp: bool = True
     """Eviction bodies hold `creationTimestamp: null`."""
     daemonset_needs_apps_v1: bool = False

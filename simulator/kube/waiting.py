@@ -80,10 +80,13 @@ def concurrent(clock: Clock, works: Sequence[Waiting[GoError | None]]) -> Waitin
     """Run goroutines side by side; their errors, in the order they ended.
 
     One heap of virtual deadlines: the work that wakes first goes on first, those of equal time in the order they
-    fell asleep.
+    fell asleep. The goroutine that was started last runs first, as Go's scheduler mostly has it (`runnext`).
     """
-    heap: list[tuple[Duration, int, Waiting[GoError | None]]] = [(clock.now, index, work) for index, work in enumerate(works)]
-    order = len(heap)
+    order = len(works)
+    heap: list[tuple[Duration, int, Waiting[GoError | None]]] = [
+        (clock.now, (index + 1) % order, work) for index, work in enumerate(works)
+    ]
+    heapq.heapify(heap)
     errors: list[GoError] = []
     while heap:
         wake, _, work = heapq.heappop(heap)

@@ -38,3 +38,5 @@ class Change:
     restored: tuple[str, ...] = ()
     if_deployed: tuple[str, ...] = ()
     waited_for: tuple[Wait, ...] = ()
+    container_path: tuple[str, ...] = ()
+    """Directories at the end of the image's PATH."""

@@ -88,7 +88,7 @@ class KubeClient:
         drive(self.clock, poll(self.clock, POLL_INTERVAL, deadline(self.clock, timeout), none_left))
 
     def on_node(self, node_name: str) -> str:
-        """The field selector for a node's pods, the name put in as it is."""
+        """The field selector for a node's pods in waits, the name put in as it is."""
         return f"spec.nodeName={node_name}"
 
     def drain_node(self, node_name: str, options: DrainOptions) -> None:
@@ -122,7 +122,7 @@ class KubeClient:
         )
         self.log.info(m.IDENTIFYING_GPU_PODS)
         with wrapping(m.FAILED_TO_LIST_PODS):
-            listed = drive(self.clock, self.clientset.list_pods("", {"fieldSelector": self.on_node(node_name)}))
+            listed = drive(self.clock, self.clientset.list_pods("", {"fieldSelector": f"spec.nodeName={node_name}"}))
         to_delete = sum(self.uses_gpu_or_fail(pod) for pod in listed["items"])
         if not to_delete:
             self.log.info(m.NO_GPU_PODS)

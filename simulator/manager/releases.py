@@ -16,6 +16,7 @@ from simulator.config import FLAGS
 from simulator.kube.profile import Libraries
 from simulator.manager import v0_9_1, v0_10_0, v0_11_0, v0_12_0
 from simulator.manager.change import Change
+from simulator.manager.charts import charts_with
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.steps import DriverManager
 from simulator.manager.whatif import WHAT_IFS
@@ -28,33 +29,31 @@ class Release:
 
     tag: str
     date: str
-    charts: tuple[str, ...]
-    """GPU Operator charts whose default it is."""
     changes: tuple[Change, ...]
     """What it changed against the release before."""
-    container_path: tuple[str, ...] = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-    """The image's PATH, along which `nvidia-smi` is looked for inside /host."""
     chroot: str = "busybox"
     """Whose `chroot` the image has."""
+
+    @property
+    def charts(self) -> tuple[str, ...]:
+        """GPU Operator charts that bring it, oldest first."""
+        return charts_with(self.tag)
 
 
 RELEASES: Final = {
     release.tag: release
     for release in (
-        Release("v0.9.0", "2025-10-21", ("v25.10.0",), ()),
-        Release("v0.9.1", "2025-12-02", ("v25.10.1",), v0_9_1.CHANGES),
-        Release("v0.10.0", "2026-03-16", ("v26.3.0", "v26.3.1"), v0_10_0.CHANGES),
-        Release("v0.11.0", "2026-05-19", ("v26.3.2", "v26.3.3"), v0_11_0.CHANGES),
-        Release(
-            "v0.12.0",
-            "2026-08-19",
-            ("v26.7.0",),
-            v0_12_0.CHANGES,
-            container_path=("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/busybox"),
-        ),
+        Release("v0.9.0", "2025-10-21", ()),
+        Release("v0.9.1", "2025-12-02", v0_9_1.CHANGES),
+        Release("v0.10.0", "2026-03-16", v0_10_0.CHANGES),
+        Release("v0.11.0", "2026-05-19", v0_11_0.CHANGES),
+        Release("v0.12.0", "2026-08-19", v0_12_0.CHANGES),
     )
 }
 """Tag -> release, oldest first."""
+
+_IMAGE_PATH: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+"""The base image's PATH."""
 
 NEWEST: Final = "v0.12.0"
 DEFAULT: Final = "v0.10.0"
@@ -71,6 +70,10 @@ class Flow(NamedTuple):
     client: type[KubeClient]
     flags: tuple[Flag, ...]
     libraries: Libraries
+    container_path: tuple[str, ...]
+    """The image's PATH, along which `nvidia-smi` is looked for inside /host."""
+    without: frozenset[str] = frozenset()
+    """The named changes left out, those of other programs of the image among them."""
 
 
 @lru_cache(maxsize=128)
@@ -91,6 +94,8 @@ def flow(tag: str, *, without: frozenset[str] = frozenset(), what_if: str = "") 
         _client(tag, changes),
         (*FLAGS, *(flag for change in changes for flag in change.flags)),
         _libraries(changes),
+        _IMAGE_PATH + tuple(folder for change in changes for folder in change.container_path),
+        without,
     )
 
 

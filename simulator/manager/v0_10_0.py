@@ -91,7 +91,7 @@ CHANGES: Final = (
         name="label-patch-retried",
         upstream="commit ec84a929, pull request #139",
         summary="A label patch that fails is tried four times within about 0.3 seconds, whatever the error.",
-        notice="A short hiccup of the API server no longer fails the run; a refused patch is logged four times.",
+        notice="A short hiccup of the API server no longer fails the run; a refused patch is logged four times, its error in fewer words.",
         client=_RetriesLabelPatch,
     ),
     Change(
@@ -104,10 +104,16 @@ CHANGES: Final = (
     Change(
         name="desired-driver-kept",
         upstream="commit 68a399d4, pull request #148",
-        summary="A loaded driver whose DRIVER_CONFIG_DIGEST equals the stored one stays; FORCE_REINSTALL overrides that.",
+        summary="A loaded driver whose DRIVER_CONFIG_DIGEST equals the stored one stays.",
         notice="A restart of the driver pod no longer evicts GPU pods or unloads the modules if nothing changed.",
         action="Set FORCE_REINSTALL=true where a restart is meant to reinstall the driver.",
         steps=_KeepsDesiredDriver,
+    ),
+    Change(
+        name="force-reinstall",
+        upstream="commit 68a399d4, pull request #148",
+        summary="There is a flag --force-reinstall, with the variable FORCE_REINSTALL: a desired driver goes nevertheless.",
+        notice="One more flag in the help; FORCE_REINSTALL=true brings back what a restart of the driver pod did before.",
         flags=(FORCE_REINSTALL,),
     ),
     Change(

@@ -10,6 +10,7 @@ from simulator.kube.waiting import Backoff
 from simulator.manager.change import Change
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.steps import DriverManager
+from simulator.selectors import Words
 
 
 class _RescheduleFailureIsFatal(DriverManager):
@@ -24,13 +25,15 @@ class _JoinsUnloadFailures(DriverManager):
         return joined
 
 
-class _GivesCleanupGuidance(DriverManager):
+class _SaysSupersededByPolicy(DriverManager):
     def drain_disabled_text(self) -> str:
         return m.DRAIN_SUPERSEDED_BY_POLICY
 
     def eviction_disabled_text(self) -> str:
         return m.EVICTION_SUPERSEDED_BY_POLICY
 
+
+class _GivesCleanupGuidance(DriverManager):
     def cleanup_cordon(self) -> None:
         node = self.config.node_name
         if self.is_driver_auto_upgrade_policy_enabled():
@@ -61,10 +64,17 @@ CHANGES: Final = (
         client=_RetriesLabelPatchLonger,
     ),
     Change(
+        name="superseded-by-policy-worded",
+        upstream="commit f4b71fc1, pull request #166",
+        summary="Where the upgrade policy owns eviction and drain, the log says so in other words.",
+        notice="Other words in the log: `superseded by` in place of `disabled by the upgrade policy`.",
+        steps=_SaysSupersededByPolicy,
+    ),
+    Change(
         name="cleanup-guidance",
         upstream="commit f4b71fc1, pull request #166",
-        summary="After a failure the log says what a person can do, where the upgrade policy or the settings forbid eviction.",
-        notice="Longer warnings in the log, and other words where the upgrade policy owns eviction and drain.",
+        summary="The clean-up after a failure says what a person can do, where it may not uncordon the node itself.",
+        notice="A long warning with the choices there are, and the upgrade policy is looked up once instead of twice.",
         steps=_GivesCleanupGuidance,
     ),
     Change(
@@ -77,10 +87,17 @@ CHANGES: Final = (
     Change(
         name="blocked-eviction-retried-at-once",
         upstream="commit ea6a7423, pull request #183 (kubectl v0.35.4, drain.go)",
-        summary="An eviction that a disruption budget blocks is retried without delay after reading the pod again.",
+        summary="An eviction that a disruption budget or an ending namespace blocks is retried without delay.",
         notice="A blocked eviction costs the API server five requests a second instead of one in five seconds.",
         action="Mind API server load where a budget can block eviction for long; set DRAIN_TIMEOUT_SECONDS.",
-        libraries={"blocked_eviction_delay": 0, "blocked_eviction_refreshes_pod": True},
+        libraries={"blocked_eviction_delay": 0},
+    ),
+    Change(
+        name="blocked-eviction-reads-pod-again",
+        upstream="commit ea6a7423, pull request #183 (kubectl v0.35.4, drain.go)",
+        summary="Before a blocked eviction is retried the pod is read again, so that a pod on its way out ends the retries.",
+        notice="One more GET for each retry; in an ending namespace the drain goes on once the pod is terminating.",
+        libraries={"blocked_eviction_refreshes_pod": True},
     ),
     Change(
         name="daemonset-owner-needs-apps-v1",
@@ -95,6 +112,13 @@ CHANGES: Final = (
         summary="Eviction bodies no longer hold `creationTimestamp: null`.",
         notice="Nothing, unless a webhook looks at eviction bodies.",
         libraries={"eviction_creation_timestamp": False},
+    ),
+    Change(
+        name="selector-errors-reworded",
+        upstream="commit ea6a7423, pull request #183 (apimachinery v0.35.4, content/kube.go)",
+        summary="Errors about DRAIN_POD_SELECTOR_LABEL say `bytes` and `a valid label key`, not `characters` and `a qualified name`.",
+        notice="Other words in the log.",
+        libraries={"label_words": Words("a valid label key", "bytes")},
     ),
     Change(
         name="klog-lines-v0.35",

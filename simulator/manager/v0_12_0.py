@@ -45,8 +45,25 @@ class _SkipsEvictionWithoutDriver(DriverManager):
         return True
 
 
+class _EvictsFirstWithDra(DriverManager):
+    def gpu_pods_must_go(self) -> bool:
+        return super().gpu_pods_must_go() or (bool(self.components.get(labels.DRA_DRIVER)) and self.is_auto_drain_enabled())
+
+
+class _ChecksClaimHolders(DriverManager):
+    def before_unloading(self) -> None:
+        if self.components.get(labels.DRA_DRIVER):
+            with wrapping(m.FAILED_TO_CHECK_CLAIM_HOLDERS), self.cleaning_up():
+                holders = get_gpu_resource_claim_holders(self.kube, self.config.node_name)
+            if holders:
+                self.cleanup_on_failure()
+                raise GoError(m.CLAIMS_STILL_HELD % ", ".join(holders))
+        super().before_unloading()
+
+
 class _DrainsKubeletPlugin(DriverManager):
     def evict_kubelet_plugin(self) -> None:
+        """`evictKubeletPlugin`."""
         value = self.components.get(labels.DRA_DRIVER, "")
         if not value:
             return
@@ -55,19 +72,12 @@ class _DrainsKubeletPlugin(DriverManager):
         self.wait_for_operand(_KUBELET_PLUGIN)
 
     def before_keeping_driver(self) -> None:
+        super().before_keeping_driver()
         with wrapping(m.FAILED_TO_EVICT_KUBELET_PLUGIN), self.cleaning_up():
             self.evict_kubelet_plugin()
 
-    def gpu_pods_must_go(self) -> bool:
-        return super().gpu_pods_must_go() or (bool(self.components.get(labels.DRA_DRIVER)) and self.is_auto_drain_enabled())
-
     def before_unloading(self) -> None:
-        if self.components.get(labels.DRA_DRIVER):
-            with wrapping(m.FAILED_TO_CHECK_CLAIM_HOLDERS), self.cleaning_up():
-                holders = get_gpu_resource_claim_holders(self.kube, self.config.node_name)
-            if holders:
-                self.cleanup_on_failure()
-                raise GoError(m.CLAIMS_STILL_HELD % ", ".join(holders))
+        super().before_unloading()
         with wrapping(m.FAILED_TO_EVICT_KUBELET_PLUGIN), self.cleaning_up():
             self.evict_kubelet_plugin()
 
@@ -190,15 +200,36 @@ CHANGES: Final = (
         if_deployed=(labels.CLIENT,),
     ),
     Change(
-        name="dra-kubelet-plugin-drained",
-        upstream="commit ae1abae5, pull requests #203 and #219",
-        summary="The DRA kubelet plugin is drained last, and only if no pod holds a GPU claim.",
-        notice="On DRA nodes the run fails while a pod still holds a GPU claim; labels dra-driver and dra-validator.",
-        action="On DRA nodes, grant driver-manager to read resourceclaims.",
-        steps=_DrainsKubeletPlugin,
+        name="dra-labels",
+        upstream="commits ae1abae5 and 98f41d65, pull requests #203 and #222",
+        summary="The labels of the DRA driver and its validator are read and restored, the validator's paused with the operands.",
+        notice="Two more labels on the node, empty where they were absent.",
         fetched=(labels.DRA_DRIVER, labels.DRA_VALIDATOR),
         always=(labels.DRA_VALIDATOR,),
         restored=(labels.DRA_DRIVER, labels.DRA_VALIDATOR),
+    ),
+    Change(
+        name="dra-gpu-pods-evicted-first",
+        upstream="commit ae1abae5, pull request #203",
+        summary="On a DRA node GPU pods are evicted up front also where only auto-drain is on.",
+        notice="With ENABLE_GPU_POD_EVICTION=false and auto-drain on, a DRA node is cordoned and its GPU pods go at once.",
+        action="Turn ENABLE_AUTO_DRAIN off too where GPU pods on DRA nodes have to stay.",
+        steps=_EvictsFirstWithDra,
+    ),
+    Change(
+        name="dra-claim-holders-block",
+        upstream="commit ae1abae5, pull request #203",
+        summary="On a DRA node the run fails while a pod still holds a claim allocated by gpu.nvidia.com.",
+        notice="The init container exits 1, with clean-up, and names the pods that hold GPU claims.",
+        action="Let driver-manager read resourceclaims, and end claim-holding pods that the upgrade policy leaves.",
+        steps=_ChecksClaimHolders,
+    ),
+    Change(
+        name="dra-kubelet-plugin-drained",
+        upstream="commit ae1abae5, pull request #203",
+        summary="On a DRA node the kubelet plugin is paused and waited for last, before the driver's root is unmounted.",
+        notice="The plugin's pod is restarted across each driver restart, also where the driver stays.",
+        steps=_DrainsKubeletPlugin,
     ),
     Change(
         name="dra-dcgm-labels",
@@ -233,30 +264,37 @@ CHANGES: Final = (
     ),
     Change(
         name="one-unload-after-fallback-drain",
-        upstream="commit ae1abae5, pull request #219",
+        upstream="commit ae1abae5, pull request #203",
         summary="After a fallback drain the driver is unloaded once, not twice.",
         notice="Fewer log lines after a drain.",
         steps=_UnloadsOnceAfterDrain,
     ),
     Change(
         name="node-name-escaped",
-        upstream="v0.12.0 (internal/kubernetes/client.go)",
-        summary="A node name with a comma, an equals sign or a backslash is escaped in field selectors.",
+        upstream="commit a1c42d70, pull request #205",
+        summary="A node name with a comma, an equals sign or a backslash is escaped in the field selectors of waits.",
         notice="Nothing: such names cannot be nodes.",
         client=_EscapesNodeName,
     ),
     Change(
         name="unmanaged-pods-worded-once",
-        upstream="kubectl v0.36.3, filters.go",
+        upstream="commit 18bf075b, pull request #184 (kubectl v0.36, filters.go)",
         summary="The reason why a pod without a controller stays no longer says `cannot delete` twice.",
         notice="Other words in the log.",
         libraries={"unmanaged_fatal": "Pods that declare no controller (use --force to override)"},
     ),
     Change(
         name="klog-lines-v0.36",
-        upstream="client-go v0.36.3",
+        upstream="commit 18bf075b, pull request #184 (client-go v0.36)",
         summary="klog's warnings about the in-cluster configuration name other source lines.",
         notice="Other line numbers in the first lines of the log.",
         libraries={"version": "v0.36.3", "in_cluster_line": 683, "fallback_line": 689},
+    ),
+    Change(
+        name="busybox-on-path",
+        upstream="commit 48acfb36, pull request #188",
+        summary="The image brings a static busybox of its own, and its PATH ends with /busybox.",
+        notice="An nvidia-smi in the host's /busybox, found nowhere else, now counts as a driver.",
+        container_path=("/busybox",),
     ),
 )

@@ -64,5 +64,6 @@ def summary(outcome: Outcome) -> Iterator[str]:
     gpus = outcome.after.gpu_drivers
     for address in sorted(gpus):
         if outcome.before.gpu_drivers.get(address) == gpus[address]:
-            yield f"  {'':<11} GPU {address} is still on {gpus[address] or 'no driver'}"
+            still = f"is still on {gpus[address]}" if gpus[address] else "still has no driver"
+            yield f"  {'':<11} GPU {address} {still}"
     yield ending(outcome)

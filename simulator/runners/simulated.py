@@ -19,6 +19,7 @@ from simulator.host.fake import FakeHost
 from simulator.manager.program import Exit, Ports, main
 from simulator.manager.releases import DEFAULT, Flow, flow
 from simulator.ports import ConnectionDropped, ProcessResult, Request, Response, Stopped, Terminated
+from simulator.runners.vfio import as_child
 from simulator.trace import (
     ApiRequest,
     Change,
@@ -45,8 +46,8 @@ _GO_RUNTIME_EXIT: Final = 2
 class _Recorder:
     """All ports at once, each act passed on and noted."""
 
-    def __init__(self, host: FakeHost, cluster: FakeCluster, clock: VirtualClock, seed: int) -> None:
-        self.events: list[Event] = []
+    def __init__(self, host: FakeHost, cluster: FakeCluster, clock: VirtualClock, seed: int, events: list[Event]) -> None:
+        self.events = events
         self._host, self._cluster, self._clock = host, cluster, clock
         self._random = random.Random(seed)  # noqa: S311  # jitter, seeded by the scenario
         self.stat = host.stat
@@ -130,12 +131,19 @@ def simulate(
     return run(world, flow(release, without=without, what_if=what_if), start, note_tree=note_tree)
 
 
-def run(world: World, resolved: Flow, start: datetime.datetime = START, *, note_tree: bool = False) -> Outcome:
-    """Run a resolved flow against a world."""
+def run(
+    world: World,
+    resolved: Flow,
+    start: datetime.datetime = START,
+    *,
+    note_tree: bool = False,
+    events: list[Event] | None = None,
+) -> Outcome:
+    """Run a resolved flow against a world. A caller that gives the list of events may watch it, and stop the run by raising."""
     clock = VirtualClock()
     cluster = FakeCluster(world.cluster, clock)
-    host = FakeHost(world.host, world.path or resolved.release.container_path, cluster.pod_exists)
-    return execute(world, resolved, host, cluster, clock, start, note_tree=note_tree)
+    host = FakeHost(world.host, world.path or resolved.container_path, cluster.pod_exists)
+    return execute(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=events)
 
 
 def execute(
@@ -147,9 +155,11 @@ def execute(
     start: datetime.datetime = START,
     *,
     note_tree: bool = False,
+    events: list[Event] | None = None,
 ) -> Outcome:
     """Run a resolved flow against a host and a cluster that are already made."""
-    recorder = _Recorder(host, cluster, clock, world.seed)
+    host.own_programs["vfio-manage"] = as_child(resolved.release.tag, host, world.env, resolved.without)
+    recorder = _Recorder(host, cluster, clock, world.seed, [] if events is None else events)
     before = _state(host, cluster, note_tree=note_tree)
     _plan(world, recorder, host, cluster, clock)
 

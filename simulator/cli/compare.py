@@ -1,0 +1,194 @@
+"""What changes between two releases: for one node, or for every recorded case and named host.
+
+Each difference is traced to the named change that is responsible. Exits 1 if a difference has no named change.
+
+Example:
+  dmsim compare v0.10.0 v0.12.0
+  dmsim compare v0.10.0 v0.12.0 --host runfile-580 --env ENABLE_GPU_POD_EVICTION=false
+  dmsim compare --chart v26.3.1 v26.7.0 -o markdown
+  git diff main | dmsim compare --diff - -o markdown
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from simulator.cli.arguments import add_output, check_release, read_env
+from simulator.manager.charts import CHARTS
+from simulator.manager.releases import RELEASES
+from simulator.reading import InputError, nearest, read_text
+from simulator.report.attribution import Attribution
+from simulator.report.bumps import Bump, find_bumps
+from simulator.report.comparison import (
+    FORMAT,
+    NODE_NAME,
+    Compared,
+    Subject,
+    Survey,
+    Title,
+    compare,
+    compared_document,
+    named_hosts,
+    recorded_cases,
+    survey,
+    survey_document,
+)
+from simulator.report.comparison_markdown import compared_markdown, survey_markdown
+from simulator.report.comparison_text import compared_lines, survey_lines
+from simulator.report.trials import DriverManagerTrial
+from simulator.scenario import load_cluster, load_host, load_scenario, make_world
+
+NO_BUMP = "no bump of k8s-driver-manager or of the gpu-operator chart in this diff"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("versions", metavar="R1 R2", nargs="*", help=f"two upstream tags, in either order: {', '.join(RELEASES)}")
+    parser.add_argument("--chart", action="store_true", help="R1 and R2 are versions of the GPU Operator chart")
+    parser.add_argument(
+        "--diff", metavar="FILE", help="read the two from a unified diff that bumps image or chart (- for standard input)"
+    )
+    world = parser.add_mutually_exclusive_group()
+    world.add_argument("--host", metavar="NAME|FILE", help="one named host, or a host file (default: all cases and named hosts)")
+    world.add_argument("--world", metavar="FILE", help="a world file: host, cluster and settings in one")
+    parser.add_argument("--cluster", metavar="NAME|FILE", help="with --host: a named cluster, or a cluster file")
+    parser.add_argument(
+        "--env", metavar="K=V", action="append", default=[], help="with --host: a variable of the program; may be repeated"
+    )
+    add_output(parser, "json", "markdown")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare. Exits 1 if any difference has no named change."""
+    subject = _subject(options)
+    if options.diff is not None:
+        return _run_diff(options, subject)
+    if len(options.versions) != 2:
+        problem = f"two versions are needed, not {len(options.versions)}"
+        raise InputError("", "", problem, "write dmsim compare v0.10.0 v0.12.0, or dmsim compare --chart v26.3.1 v26.7.0")
+    title = chart_title(*options.versions) if options.chart else Title(*map(check_release, options.versions))
+    found = _found(title, subject)
+    if options.output == "json":
+        _write(json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n")
+    else:
+        _write(_text(found, options.output))
+    return 1 if _is_unnamed(found) else 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _One:
+    """Two releases in the one world that was asked for."""
+
+    title: Title
+    compared: Compared
+
+
+def _run_diff(options: argparse.Namespace, subject: Subject | None) -> int:
+    if options.versions or options.chart:
+        raise InputError("", "", "--diff finds the two versions itself", "leave R1, R2 and --chart out")
+    text = sys.stdin.read() if options.diff == "-" else read_text(Path(options.diff))
+    bumps = find_bumps(text)
+    problems: list[str] = []
+    founds = [_found(title, subject) for title in _titles(bumps, problems)]
+    if options.output == "json":
+        document = {
+            "format": FORMAT,
+            "bumps": [bump._asdict() for bump in bumps],
+            "problems": problems,
+            "comparisons": [_document(found) for found in founds],
+        }
+        _write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    else:
+        parts = [_text(found, options.output) for found in founds] + [problem + "\n" for problem in problems]
+        _write("\n".join(parts) if parts else NO_BUMP + "\n")
+    return 1 if any(map(_is_unnamed, founds)) else 0
+
+
+def _titles(bumps: Iterable[Bump], problems: list[str]) -> list[Title]:
+    """Each comparison that the bumps ask for, once. What cannot be compared is a problem, not an error."""
+    titles: dict[Title, None] = {}
+    for bump in bumps:
+        try:
+            title = chart_title(bump.old, bump.new) if bump.is_chart else Title(check_release(bump.old), check_release(bump.new))
+        except InputError as error:
+            problem = f"{bump}: {error}"
+            if problem not in problems:
+                problems.append(problem)
+        else:
+            titles.setdefault(title)
+    return list(titles)
+
+
+def chart_title(left: str, right: str) -> Title:
+    """Two charts and the releases they bring. Raises InputError."""
+    one, other = _chart(left), _chart(right)
+    return Title(CHARTS[one].driver, CHARTS[other].driver, one, other)
+
+
+def _chart(version: str) -> str:
+    name = version if version.startswith("v") else f"v{version}"
+    if name not in CHARTS:
+        raise InputError("", "", f'there is no GPU Operator chart "{version}"', nearest(name, CHARTS))
+    unknown = sorted({release for release in CHARTS[name].releases.values() if release not in RELEASES})
+    if unknown:
+        first = next(chart.version for chart in CHARTS.values() if set(chart.releases.values()) <= RELEASES.keys())
+        raise InputError(
+            "",
+            "",
+            f"chart {name} brings k8s-driver-manager {' and '.join(unknown)}, a release that is not modelled",
+            f"name a chart from {first} on",
+        )
+    return name
+
+
+def _subject(options: argparse.Namespace) -> Subject | None:
+    """The one world that was asked for, or None for all there are. Raises InputError."""
+    env = read_env(options.env)
+    if options.world is not None:
+        if options.cluster is not None or env:
+            raise InputError("", "", "--world holds cluster and variables itself", "leave --cluster and --env out, or use --host")
+        return Subject(f"world {options.world}", DriverManagerTrial(load_scenario(Path(options.world)).world), 0)
+    if options.host is None:
+        if options.cluster is not None or env:
+            raise InputError("", "", "--cluster and --env belong to one host", "name it with --host")
+        return None
+    env = {"NODE_NAME": NODE_NAME, **env}
+    cluster = load_cluster(options.cluster, env["NODE_NAME"]) if options.cluster is not None else None
+    name = f"host {options.host}" + (f", cluster {options.cluster}" if options.cluster is not None else "")
+    return Subject(name, DriverManagerTrial(make_world(load_host(options.host), cluster, env=env)), 0)
+
+
+def _found(title: Title, subject: Subject | None) -> _One | Survey:
+    if subject is None:
+        return survey(title, itertools.chain(recorded_cases(), named_hosts()))
+    attribution = Attribution(title.left, title.right)
+    return _One(title, compare(subject, attribution, title.left))
+
+
+def _is_unnamed(found: _One | Survey) -> bool:
+    return found.compared.unnamed is not None if isinstance(found, _One) else bool(found.unnamed)
+
+
+def _document(found: _One | Survey) -> dict[str, Any]:
+    if isinstance(found, _One):
+        return compared_document(found.title, found.compared)
+    return survey_document(found)
+
+
+def _text(found: _One | Survey, form: str) -> str:
+    if form == "markdown":
+        return compared_markdown(found.title, found.compared) if isinstance(found, _One) else survey_markdown(found)
+    lines = compared_lines(found.title, found.compared) if isinstance(found, _One) else survey_lines(found)
+    return "\n".join(lines) + "\n"
+
+
+def _write(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
