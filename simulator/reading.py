@@ -286,8 +286,10 @@ def _check_size(value: Any, name: str) -> None:
             raise InputError(name, "", f"is nested deeper than {_DEEPEST} levels", "a world file has few levels")
         if met > _MOST_NODES:
             raise InputError(name, "", "is blown up by aliases", "write the values out")
+        if isinstance(node, str) and not node.isascii() and re.search("[\ud800-\udfff]", node):
+            raise InputError(name, "", "holds half of a surrogate pair, which is no character", "write the character itself")
         if isinstance(node, dict):
-            stack += ((child, depth + 1) for child in node.values())
+            stack += ((child, depth + 1) for child in (*node, *node.values()))
         elif isinstance(node, list):
             stack += ((child, depth + 1) for child in node)
 

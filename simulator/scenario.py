@@ -19,7 +19,7 @@ from simulator.host.spec import File, HostSpec, read_host
 from simulator.host.tree import container_path
 from simulator.reading import InputError, Place, nearest, read_document, read_format
 from simulator.selectors import subdomain_errors
-from simulator.world import PlannedChange, World
+from simulator.world import LONGEST, PlannedChange, World
 
 DEFAULT_CLUSTER: Final = "container-node"
 _NODE_NAME: Final = "gpu-1"
@@ -154,7 +154,7 @@ def read_scenario(place: Place, folder: Path) -> Scenario:
         world,
         changes=tuple(read_change(item) for item in place.elements("changes")),
         signal=_signal(signal) if signal else None,
-        stop_after=stop.seconds() if stop else None,
+        stop_after=stop.seconds() if stop else LONGEST,
         seed=seed.integer(0) if seed else 0,
     )
     return Scenario(

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from simulator.cluster.objects import ClusterSpec, Pod
 from simulator.config import UNINSTALL_DRIVER
-from simulator.host.spec import HostSpec
+from simulator.host.spec import File, HostSpec, Module
 from simulator.trace import Outcome
+
+
+LONGEST: Final = 3600.0
+"""How long a run is watched, in seconds, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,8 @@ class World:
     changes: tuple[PlannedChange, ...] = ()
     signal: tuple[str, float] | None = None
     """A signal's name without SIG, and the second at which it comes."""
-    stop_after: float | None = None
-    """The runner stops watching after so many seconds."""
+    stop_after: float = LONGEST
+    """The runner stops watching after so many seconds: upstream can wait for ever."""
     pid_1: bool = True
     """Is the program process 1, as in a pod? Then Go turns a fatal signal into exit code 2."""
     seed: int = 0
@@ -68,25 +72,33 @@ def followed_by(world: World, outcome: Outcome) -> World:
     after = outcome.after
     node = world.cluster.node
     if node is not None and after.node is not None:
-        node = replace(
-            node, labels=after.node.labels, annotations=after.node.annotations, unschedulable=after.node.unschedulable
-        )
+        node = replace(node, labels=after.node.labels, annotations=after.node.annotations, unschedulable=after.node.unschedulable)
     labels = node.labels if node else {}
     pods = tuple(pod for pod in world.cluster.pods if pod.full_name in after.pods or _comes_back(pod, labels))
-    modules = tuple(
+    modules = [
         replace(module, used_by=tuple(user for user in module.used_by if user in after.modules))
         for module in world.host.modules
         if module.name in after.modules
-    )
+    ]
+    described = {module.name for module in world.host.modules} | {name for file in world.host.files if (name := _module_of(file))}
+    modules += (Module(name) for name in after.modules if name not in described)
     gone = {path for path, exists in after.files.items() if not exists}
     host = replace(
         world.host,
-        modules=modules,
-        pci=tuple(replace(function, driver=after.gpu_drivers.get(function.address, function.driver)) for function in world.host.pci),
-        mounts=after.mounts,
-        files=tuple(file for file in world.host.files if file.path not in gone),
+        modules=tuple(modules),
+        pci=tuple(
+            replace(function, driver=after.gpu_drivers.get(function.address, function.driver)) for function in world.host.pci
+        ),
+        mounts=(*(path for path in world.host.mounts if not path.startswith("/run")), *after.mounts),
+        files=tuple(file for file in world.host.files if file.path not in gone and _module_of(file) in {"", *after.modules}),
     )
     return replace(world, host=host, cluster=replace(world.cluster, node=node, pods=pods), changes=(), signal=None)
+
+
+def _module_of(file: File) -> str:
+    """The module that a file of sysfs belongs to, "" if it is no such file."""
+    parts = file.path.split("/")
+    return parts[3] if parts[:3] == ["", "sys", "module"] and len(parts) > 4 else ""
 
 
 def _comes_back(pod: Pod, labels: Mapping[str, str]) -> bool:

@@ -1,11 +1,12 @@
 """Replay recordings of the real program on the model, and name each mismatch.
 
 A folder of recordings is one with cases/ and recordings/<release>/, or a packed one such as fixtures/recordings, which
-holds those of driver-manager and of vfio-manage.
+holds those of driver-manager and of vfio-manage. Releases are driver-manager's: with --release, vfio-manage's recordings in
+such a folder are left out unless --program asks for them.
 
 Example:
   dmsim replay fixtures/recordings --release v0.10.0
-  dmsim replay fixtures/recordings -k hostdrv
+  dmsim replay fixtures/recordings --program vfio-manage -k bind
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from simulator.cli.arguments import add_release, check_release
 from simulator.reading import InputError
-from simulator.recordings.layout import Recording, read_folder
+from simulator.recordings.layout import PROGRAM, PROGRAMS, Recording, read_folder
 from simulator.recordings.replaying import differences, replayed
 
 
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dirs", metavar="DIR", nargs="+", help="a folder of recordings")
     add_release(parser, default=None)
+    parser.add_argument("--program", choices=PROGRAMS, help="only recordings of this program")
     parser.add_argument("-k", metavar="TEXT", dest="text", default="", help="only cases whose id holds TEXT")
     parser.add_argument("--write", metavar="OUT", help="also write the model's own observations, OUT/<release>/<id>.json (one DIR)")
 
@@ -39,8 +42,14 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(str(out), "", "is no folder", "name a folder to write to")
     passed = failed = 0
     for folder in options.dirs:
-        for recording in read_folder(Path(folder)):
-            if (release and recording.release != release) or options.text not in recording.case:
+        recordings = list(read_folder(Path(folder)))
+        program = options.program or _implied(recordings, release)
+        for recording in recordings:
+            if (
+                program not in {None, recording.program}
+                or (release and recording.release != release)
+                or options.text not in recording.case
+            ):
                 continue
             simulated = replayed(recording)
             if out is not None:
@@ -54,6 +63,11 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.writelines(f"  {mismatch}\n" for mismatch in found)
     sys.stdout.write(f"{passed} passed, {failed} failed\n")
     return 1 if failed or not passed else 0
+
+
+def _implied(recordings: Sequence[Recording], release: str) -> str | None:
+    """Whose releases --release names, in a folder that holds several programs' recordings."""
+    return PROGRAM if release and any(recording.program == PROGRAM for recording in recordings) else None
 
 
 def _write(out: Path, recording: Recording, simulated: object) -> None:

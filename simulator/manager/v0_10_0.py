@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -50,7 +51,7 @@ class _KeepsDesiredDriver(DriverManager):
         try:
             stored = self.read_stored_digest()
         except PathError as failure:
-            if isinstance(failure.__context__, FileNotFoundError):
+            if failure.number == errno.ENOENT:
                 self.log.info(m.NO_PREVIOUS_CONFIG)
             else:
                 self.log.warning(m.STATE_FILE_UNREADABLE % failure)

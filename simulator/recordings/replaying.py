@@ -31,6 +31,9 @@ def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> 
 
 
 def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
-    """Every field in which an observation differs from the recording; empty if they agree."""
+    """Every field in which an observation differs from the recording; empty if they agree. Raises InputError."""
     compare = vfio_mismatches if recording.program == VFIO_MANAGE else mismatches
-    return compare(recording.release, recording.observed, simulated)
+    try:
+        return compare(recording.release, recording.observed, simulated)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(recording.file, "observed", f"is of another form: {error!r}", "see the format of recordings") from None

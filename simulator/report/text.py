@@ -42,7 +42,7 @@ def seconds(span: Duration) -> str:
 def ending(outcome: Outcome) -> str:
     """How the program ended."""
     if outcome.exit_code is None:
-        return "it was still running when the simulation stopped"
+        return f"it was still running when the simulation stopped, after {outcome.stopped_after} s"
     if outcome.panic:
         return f"exit code {outcome.exit_code} (panic: {outcome.panic})"
     if outcome.exit_code < 0:

@@ -142,7 +142,7 @@ def run(
     """Run a resolved flow against a world. A caller that gives the list of events may watch it, and stop the run by raising."""
     clock = VirtualClock()
     cluster = FakeCluster(world.cluster, clock)
-    host = FakeHost(world.host, world.path or resolved.container_path, cluster.pod_exists)
+    host = FakeHost(world.host, world.path or resolved.container_path, cluster.pod_exists, resolved.release.chroot)
     return execute(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=events)
 
 
@@ -177,7 +177,7 @@ def execute(
     except Terminated as signal:
         exit_code = _signal_exit(signal.signal, pid_1=world.pid_1)
     except Stopped:
-        exit_code, stopped = None, int(world.stop_after or 0)
+        exit_code, stopped = None, int(world.stop_after)
     after = _state(host, cluster, note_tree=note_tree)
     return Outcome(resolved.release.tag, exit_code, recorder.events, clock.now, before, after, panic, stopped)
 
@@ -221,5 +221,4 @@ def _plan(world: World, recorder: _Recorder, host: FakeHost, cluster: FakeCluste
         clock.plan(round(change.after * SECOND), happen(change))
     if world.signal is not None:
         clock.plan(round(world.signal[1] * SECOND), signalled)
-    if world.stop_after is not None:
-        clock.plan(round(world.stop_after * SECOND), stop)
+    clock.plan(round(world.stop_after * SECOND), stop)

@@ -174,8 +174,7 @@ def run_step(resolved: Flow, host: FakeHost, step: VfioStep) -> VfioOutcome:
     bus = host.kernel.bus
     for change in step.before:
         bus.apply(change)
-    if "PATH" in step.env:
-        host.path = tuple(step.env["PATH"].split(":"))
+    host.path = tuple(step.env.get("PATH", "").split(":"))
     recorder = _Recorder(host)
     before = bus_state(host)
     bus.on_write, host.on_modprobe = recorder.wrote, recorder.probed

@@ -265,6 +265,21 @@ def test_no_file_can_steer_the_terminal(capsys, tmp_path):
     assert "\\x1b[31mred" in message
 
 
+def test_half_a_surrogate_pair_is_no_character(capsys, tmp_path):
+    """JSON can write one; nothing can print it."""
+    path = tmp_path / "host.json"
+    path.write_text('{"description": "\\ud800"}')
+    assert "surrogate" in refused(capsys, "run", "--host", str(path))
+
+
+def test_a_run_that_never_ends_is_stopped(capsys, tmp_path):
+    """After an hour of simulated time, which the last line says."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text("pods: [{name: p, owner: {kind: Job, name: j}, containers: [{limits: {nvidia.com/gpu: 1}}], budget: {}}]\n")
+    _, out, _ = call(capsys, "run", "--host", "clean", "--cluster", str(path), "--env", "NODE_NAME=n", "--release", "v0.11.0")
+    assert out.splitlines()[-1] == "it was still running when the simulation stopped, after 3600 s"
+
+
 def test_a_binary_file_is_no_text(capsys, tmp_path):
     """Not UTF-8."""
     path = tmp_path / "host.yaml"

@@ -109,3 +109,15 @@ def test_an_unknown_release_is_a_key_error():
     """The command line turns it into a message."""
     with pytest.raises(KeyError):
         simulate(make_world(load_host("clean")), "v9.9.9")
+
+
+def test_a_module_that_the_host_check_loaded_is_there_in_the_next_run():
+    """The probe loads the module past the blacklist; the restarted pod finds it loaded, and the GPUs on it."""
+    world = make_world(load_host("half-purged-blacklisted"), env={"NODE_NAME": "gpu-1", "ENABLE_AUTO_DRAIN": "false"})
+    first = simulate(world)
+    following = followed_by(world, first)
+    assert "nvidia" not in first.before.modules
+    assert "nvidia" in {module.name for module in following.host.modules}
+    second = simulate(following)
+    assert second.before.modules == first.after.modules
+    assert second.before.gpu_drivers == first.after.gpu_drivers
