@@ -45,6 +45,7 @@ format: setup ## let Ruff format and mend
 
 pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
+	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
 
 bench: setup ## how long a simulated run takes
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q
@@ -52,6 +53,10 @@ bench: setup ## how long a simulated run takes
 coverage: setup ## branch coverage of the core
 	$(BIN)/coverage run -m pytest -q
 	$(BIN)/coverage report
+
+mutation: setup ## mutation score of the core (half an hour); the survivors are listed
+	$(BIN)/mutmut run > mutation.log 2>&1 || true
+	$(BIN)/python -m tests.mutation
 
 build: setup ## wheel and sdist
 	$(BIN)/python -m build --no-isolation

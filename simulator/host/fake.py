@@ -13,7 +13,7 @@ from pyfakefs.fake_file import FakeDirectory
 from simulator.host.commands import Commands, is_executable
 from simulator.host.kernel import Kernel
 from simulator.host.spec import HostSpec, Program
-from simulator.host.tree import Tree, failure, render
+from simulator.host.tree import Tree, failure, fresh
 from simulator.ports import CommandNotFound, ProcessResult
 
 _WATCHED: Final = ("/run/nvidia/nvidia-driver.pid", "/run/nvidia/nvidia-driver.state", "/run/nvidia/driver")
@@ -46,7 +46,7 @@ class FakeHost:
     ) -> None:
         self.spec = spec
         self.path = tuple(path)
-        self.tree: Tree = render(spec)
+        self.tree: Tree = fresh(spec)
         self.kernel = Kernel(spec, self.tree, pod_exists)
         self.commands = Commands(self.tree, self.kernel, spec, chroot)
         self._container: Mapping[str, Program | None] = spec.container_programs
@@ -100,7 +100,7 @@ class FakeHost:
         """What modprobe does with a module's name, and its exit code."""
         if self.modprobe_answers is None:
             return 0 if module in self.kernel.loaded() or self._insert(module) else 1
-        answers = self.modprobe_answers.get(module, (ModprobeAnswer(1),))
+        answers = self.modprobe_answers.get(module) or (ModprobeAnswer(1),)
         call = self._modprobe_calls.get(module, 0)
         self._modprobe_calls[module] = call + 1
         answer = answers[min(call, len(answers) - 1)]
@@ -113,7 +113,9 @@ class FakeHost:
         commands = self.commands
         if module not in commands.installable | _IN_EVERY_KERNEL or module in commands._denied_modules():
             return False
-        if not commands._goes_on_to_load(module) or commands._init_module.next(module, self.kernel.pod_exists) not in {"ok", "real"}:
+        if not commands._goes_on_to_load(module):
+            return False
+        if commands._init_module.next(module, self.kernel.pod_exists) not in {"ok", "real"}:
             return False
         self.kernel.load(module)
         return True

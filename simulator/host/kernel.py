@@ -223,6 +223,9 @@ class Kernel:
         if answer not in {"ok", "real"}:
             raise failure(_number(answer), path)
         if answer == "real":
+            covering = self._covering(path)
+            if covering is not None and covering.path == path:
+                raise failure(errno.EBUSY, path)
             self.tree.remove(path)
 
 

@@ -291,10 +291,12 @@ class PciBus:
             raise failure(errno.EISDIR, path)
         if not isinstance(node, ControlFile):
             raise failure(errno.EACCES, path)
-        refused = self._next_fault(node.sysfs_path, None)
-        if refused is not None and refused.error:
-            self._end(node, None, refused.error, refused)
-            raise failure(_number(refused.error), path)
+        opened = self._next_fault(node.sysfs_path, None)
+        if opened is not None and opened.error:
+            self._end(node, None, opened.error, opened)
+            raise failure(_number(opened.error), path)
+        for change in opened.then if opened is not None else ():
+            self.apply(change)
         fault = self._next_fault(node.sysfs_path, text)
         number = _number(fault.error) if fault is not None and fault.error else self._effect(node, text)
         self._end(node, text, errno_name(number) if number else "ok", fault)
@@ -321,6 +323,8 @@ class PciBus:
 
     def _effect(self, node: ControlFile, text: str) -> int:
         """What the kernel does with the text: 0 or an errno."""
+        if node.owner not in (self._devices if node.name == _OVERRIDE else self._drivers):
+            return errno.ENODEV  # gone since it was opened
         if node.name == _OVERRIDE:
             if len(text.encode("utf-8", "surrogateescape")) >= _PAGE - 1:
                 return errno.EINVAL

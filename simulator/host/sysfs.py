@@ -102,9 +102,12 @@ class SysfsDirectory(FakeDirectory):
     def entries(self) -> dict[str, FakeFile]:
         """The nodes by name."""
         if self._fill is not None:
-            nodes, self._fill = self._fill(), None
+            nodes = self._fill()
+            self.__dict__["_fill"] = None
+            me = weakref.ref(self)
             for node in nodes:
-                self.add_entry(node)
+                self._entries[str(node.name)] = node
+                node.__dict__["parent_dir"] = me
         return self._entries
 
     def add_entry(self, path_object: FakeFile) -> None:
@@ -123,7 +126,7 @@ def link(name: str, target: str) -> SysfsFile:
 
 def put(directory: FakeDirectory, node: FakeFile) -> None:
     """Put a node of sysfs into any directory, in place of one of its name."""
-    if node.name not in directory.entries:
+    if node.name not in directory.entries and not isinstance(directory, SysfsDirectory):
         directory.st_nlink += 1
     directory.entries[str(node.name)] = node
     node.parent_dir = weakref.ref(directory)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import errno
 import stat
+import weakref
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
 from pyfakefs.fake_filesystem import FakeFilesystem
@@ -38,6 +39,13 @@ class Tree:
         self.top: FakeDirectory = self.filesystem.root_dir
         for name in list(self.top.entries):
             self.top.remove_entry(name)
+
+    def copy(self) -> Tree:
+        """A tree of its own, the same files in it; far cheaper than rendering the description again."""
+        twin = Tree.__new__(Tree)
+        twin.filesystem = self.filesystem
+        twin.top = _copied(self.top, None)
+        return twin
 
     # --- looking up -------------------------------------------------------------------------------------------
 
@@ -219,6 +227,35 @@ class Tree:
         directory, name = self.parent(path)
         directory.remove_entry(name)
         directory.add_entry(before)
+
+
+_Node = TypeVar("_Node", bound=FakeFile)
+
+
+def _copied(node: _Node, parent: FakeDirectory | None) -> _Node:
+    """A node and what is below it, past pyfakefs' slow constructors."""
+    twin: _Node = object.__new__(type(node))
+    twin.__dict__.update(node.__dict__)
+    twin.__dict__["stat_result"] = node.stat_result.copy()
+    twin.__dict__["parent_dir"] = None if parent is None else weakref.ref(parent)
+    if isinstance(node, FakeDirectory):
+        assert isinstance(twin, FakeDirectory)
+        twin.__dict__["_entries"] = {name: _copied(child, twin) for name, child in node.entries.items()}
+    return twin
+
+
+_rendered: Final[dict[int, tuple[HostSpec, Tree]]] = {}
+_MOST_RENDERED: Final = 32
+
+
+def fresh(spec: HostSpec) -> Tree:
+    """A tree of this host to change at will. The last few hosts are rendered once; each call gets a copy."""
+    known = _rendered.get(id(spec))
+    if known is None or known[0] is not spec:
+        if len(_rendered) >= _MOST_RENDERED:
+            del _rendered[next(iter(_rendered))]
+        known = _rendered[id(spec)] = (spec, render(spec))
+    return known[1].copy()
 
 
 def container_path(path: str) -> str:

@@ -7,7 +7,9 @@ otherwise. Its format is described beside the recordings.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from simulator.cluster.objects import (
@@ -62,9 +64,10 @@ def _world(given: Mapping[str, Any], case: str) -> World:
         else:
             env[key] = value
     signal = given.get("signal")
+    cluster = _cluster(given.get("cluster") or {}, case)
     return World(
         host=_host(given.get("host") or {}, case),
-        cluster=_cluster(given.get("cluster") or {}, case),
+        cluster=replace(cluster, api_down=True) if _goes_elsewhere(given, env) else cluster,
         args=tuple(given.get("args") or ()),
         env=env,
         path=tuple(env.get("PATH", "").split(":")),
@@ -80,6 +83,16 @@ def _world(given: Mapping[str, Any], case: str) -> World:
         signal=(signal["name"], float(signal["after_s"])) if signal else None,
         stop_after=float(given.get("max_s") or _LONGEST_RUN),
         pid_1=False,
+    )
+
+
+def _goes_elsewhere(given: Mapping[str, Any], env: Mapping[str, str]) -> bool:
+    """Does the kubeconfig name another address than the recorder's server? Nothing listens there."""
+    args = list(given.get("args") or ())
+    path = args[args.index("--kubeconfig") + 1] if "--kubeconfig" in args[:-1] else env.get("KUBECONFIG", "")
+    text = ((given.get("host") or {}).get("files") or {}).get(path) or ""
+    return bool(re.search(r"\bserver\b", text)) and not re.search(
+        r"\bserver\W+(?i:http://)?([^/@\s]*@)?(127\.0\.0\.1|localhost|0\.0\.0\.0):6443\b", text
     )
 
 

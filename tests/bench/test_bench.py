@@ -28,7 +28,7 @@ def prepared(world):
     """Everything a run needs but the run itself: the tree is rendered here."""
     clock = VirtualClock()
     cluster = FakeCluster(world.cluster, clock)
-    host = FakeHost(world.host, FLOW.release.container_path, cluster.pod_exists)
+    host = FakeHost(world.host, FLOW.container_path, cluster.pod_exists)
     return (world, FLOW, host, cluster, clock), {}
 
 

@@ -65,8 +65,10 @@ def test_help(args):
         (
             ["bind", "--all"],
             {"BIND_NVSWITCHES": "yes"},
-            'could not parse "yes" as bool value from environment variable "BIND_NVSWITCHES" for flag bind-nvswitches:'
-            ' strconv.ParseBool: parsing "yes": invalid syntax',
+            (
+                'could not parse "yes" as bool value from environment variable "BIND_NVSWITCHES" for flag bind-nvswitches:'
+                ' strconv.ParseBool: parsing "yes": invalid syntax'
+            ),
         ),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,12 +66,8 @@ def test_lines_of_modules_alias(line, driver):
 @given(st.text())
 def test_any_text_is_parsed_or_refused(text):
     """No text crashes the parser: it gives seven fields, or upstream's error."""
-    try:
-        parsed = parse_mod_alias_string(text)
-    except GoError as error:
-        assert str(error)
-    else:
-        assert len(parsed) == 7
+    with contextlib.suppress(GoError):
+        assert len(parse_mod_alias_string(text)) == 7
 
 
 @given(st.text())

@@ -66,7 +66,7 @@ def test_the_driver_that_is_loaded(aliases, driver):
 def test_the_driver_directory():
     """The module's own name comes first, then the one with dashes; without either it is an error."""
     devices = {GPU: device()}
-    assert outcome(devices, "bind", "--all", drivers=("vfio_pci", "vfio-pci")).after.devices[GPU].driver == "vfio_pci"
+    assert outcome(devices, "bind", "--all", drivers=("nvidia", "vfio_pci", "vfio-pci")).after.devices[GPU].driver == "vfio_pci"
     silent = {"vfio_pci": (ModprobeAnswer(0),)}
     text = "failed to find directory for vfio driver vfio_pci at /sys/bus/pci/drivers, is the module loaded?"
     assert warning(devices, drivers=("nvidia",), modprobe=silent) == text
@@ -157,8 +157,10 @@ def test_unbind_clears_the_override_first():
         (
             {GPU: device(has_override=False)},
             {},
-            "failed to unbind device 0000:41:00.0: failed to clear driver_override for 0000:41:00.0:"
-            " open /sys/bus/pci/devices/0000:41:00.0/driver_override: permission denied",
+            (
+                "failed to unbind device 0000:41:00.0: failed to clear driver_override for 0000:41:00.0:"
+                " open /sys/bus/pci/devices/0000:41:00.0/driver_override: permission denied"
+            ),
         ),
         (
             {GPU: device()},
@@ -166,8 +168,10 @@ def test_unbind_clears_the_override_first():
                 "nvidia": DriverSpec(tuple(name for name in CONTROL_FILES if name != "unbind")),
                 "vfio-pci": DriverSpec(CONTROL_FILES),
             },
-            "failed to unbind device 0000:41:00.0: failed to unbind 0000:41:00.0 from nvidia:"
-            " open /sys/bus/pci/devices/0000:41:00.0/driver/unbind: permission denied",
+            (
+                "failed to unbind device 0000:41:00.0: failed to unbind 0000:41:00.0 from nvidia:"
+                " open /sys/bus/pci/devices/0000:41:00.0/driver/unbind: permission denied"
+            ),
         ),
     ],
 )

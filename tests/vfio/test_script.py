@@ -107,7 +107,7 @@ def test_bad_usage_exits_0(args):
         (("bind",), {"ALL_DEVICES": "false"}, 0),
         (("bind", "--bogus"), {}, 1),
         (("bind", "--device-id"), {}, 1),
-        (("bind", "-d", "x -a y"), {}, 0),
+        (("bind", "-d", "x -a y"), {}, 1),
         (("bind", "-d", "x -d y"), {}, 2),
     ],
 )
