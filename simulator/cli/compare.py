@@ -18,12 +18,12 @@ import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from simulator.cli.arguments import add_output, check_release, read_env
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import RELEASES
-from simulator.reading import InputError, nearest, read_text
+from simulator.reading import InputError, nearest
 from simulator.report.attribution import Attribution
 from simulator.report.bumps import Bump, find_bumps
 from simulator.report.comparison import (
@@ -45,7 +45,7 @@ from simulator.report.comparison_text import compared_lines, survey_lines
 from simulator.report.trials import DriverManagerTrial
 from simulator.scenario import load_cluster, load_host, load_scenario, make_world
 
-NO_BUMP = "no bump of k8s-driver-manager or of the gpu-operator chart in this diff"
+NO_BUMP: Final = "no bump of k8s-driver-manager or of the gpu-operator chart in this diff"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,8 +93,7 @@ class _One:
 def _run_diff(options: argparse.Namespace, subject: Subject | None) -> int:
     if options.versions or options.chart:
         raise InputError("", "", "--diff finds the two versions itself", "leave R1, R2 and --chart out")
-    text = sys.stdin.read() if options.diff == "-" else read_text(Path(options.diff))
-    bumps = find_bumps(text)
+    bumps = find_bumps(_read_diff(options.diff))
     problems: list[str] = []
     founds = [_found(title, subject) for title in _titles(bumps, problems)]
     if options.output == "json":
@@ -105,16 +104,31 @@ def _run_diff(options: argparse.Namespace, subject: Subject | None) -> int:
             "comparisons": [_document(found) for found in founds],
         }
         _write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    else:
-        parts = [_text(found, options.output) for found in founds] + [problem + "\n" for problem in problems]
-        _write("\n".join(parts) if parts else NO_BUMP + "\n")
+    elif founds or problems:
+        mark = "**Not compared:** " if options.output == "markdown" else "not compared: "
+        _write("\n".join([*(_text(found, options.output) for found in founds), *(f"{mark}{problem}\n" for problem in problems)]))
+    elif options.output == "text":
+        _write(f"{NO_BUMP}\n")
     return 1 if any(map(_is_unnamed, founds)) else 0
+
+
+def _read_diff(path: str) -> str:
+    """A diff's text, whatever the encodings of the files in it. Raises InputError."""
+    try:
+        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(path, "", problem, "name a file, or - for standard input") from None
+    return raw.decode("utf-8", "replace")
 
 
 def _titles(bumps: Iterable[Bump], problems: list[str]) -> list[Title]:
     """Each comparison that the bumps ask for, once. What cannot be compared is a problem, not an error."""
     titles: dict[Title, None] = {}
     for bump in bumps:
+        if bump.is_digest:
+            problems.append(f"{bump}: a digest says nothing about the release; write the tag before it, image:tag@digest")
+            continue
         try:
             title = chart_title(bump.old, bump.new) if bump.is_chart else Title(check_release(bump.old), check_release(bump.new))
         except InputError as error:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from simulator import messages as m
 from simulator.config import UNINSTALL_DRIVER, read
 from simulator.gocompat import GoError, GoPanic, wrapping
-from simulator.kube.clientcmd import build_config_from_flags, default_server_url
+from simulator.kube.clientcmd import build_config_from_flags, new_for_config
 from simulator.kube.clientset import Clientset
 from simulator.kube.rest import Connection, RestClient
 from simulator.manager.log import Log
@@ -61,9 +61,9 @@ def main(
     try:
         with wrapping(m.FAILED_TO_CREATE_MANAGER), wrapping(m.FAILED_TO_CREATE_CLIENT):
             with wrapping(m.FAILED_TO_BUILD_KUBECONFIG):
-                named = build_config_from_flags(settings.kubeconfig, env, ports.host, ports.output, flow.libraries, stamp())
+                rest_config = build_config_from_flags(settings.kubeconfig, env, ports.host, ports.output, flow.libraries, stamp())
             with wrapping(m.FAILED_TO_CREATE_CLIENTSET):
-                server = default_server_url(named)
+                server = new_for_config(rest_config)
         connection = Connection(ports.cluster, ports.clock, server.url, server.address)
         clientset = Clientset(RestClient(connection, ports.clock, ports.output, flow.libraries, stamp))
         kube = flow.client(clientset, ports.clock, ports.output, ports.chance, log)

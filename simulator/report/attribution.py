@@ -12,6 +12,7 @@ against another stops at the first event that is different.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -146,14 +147,16 @@ class Attribution:
     def _responsible(self, trial: Trial, newer: Finished, marks: Names) -> tuple[Blame, ...]:
         kept = self._sufficient(trial, newer, marks)
         shown: dict[str, Divergence] = {}
-        while shown.keys() != kept:  # until each member was left out of the same set
-            shown = {}
-            for name in self._newest_first(kept):
-                found = self._held_against(trial, kept - {name}, newer)
-                if found is None:
-                    kept -= {name}
-                else:
-                    shown[name] = found
+        waiting, needed = deque(self._newest_first(kept)), 0
+        while needed < len(waiting):  # until each member was left out of the same set
+            name = waiting.popleft()
+            found = self._held_against(trial, kept - {name}, newer)
+            if found is None:
+                kept, needed = kept - {name}, 0
+            else:
+                shown[name] = found
+                waiting.append(name)
+                needed += 1
         self._known.pop(kept, None)
         self._known[kept] = marks
         blames = (Blame(named, shown[named.change.name]) for named in self.changes if named.change.name in kept)

@@ -21,14 +21,16 @@ CHART: Final = "chart"
 DIGEST: Final = "sha256:"
 _WHAT: Final = {IMAGE: "k8s-driver-manager", CHART: "gpu-operator chart"}
 
+_DIFF: Final = re.compile(r"^(@@ -\d|diff -|--- .*\n\+\+\+ )", re.MULTILINE)
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t\r\n]+)")
 _IMAGE_REFERENCE: Final = re.compile(r"k8s-driver-manager(?::v?(0\.\d+\.\d+)[\w.-]*)?(?:@(sha256:[0-9a-f]{8,}))?(?![\w/-])")
 _ENTRY: Final = re.compile(r"""(?P<indent>\s*)(?P<item>-\s+)?["']?(?P<key>[A-Za-z_][\w./-]*)["']?\s*[:=]\s*(?P<value>.*)""")
 _HELM: Final = re.compile(r"\bgpu-operator\b.*--version[ =]+[\"']?(?P<version>[^\s\"'\\]+)")
+_SET: Final = re.compile(r"\bdriver[._-]?[mM]anager\.?[vV]ersion[ =:\"']+v?(0\.\d+\.\d+)")
 _RELEASE: Final = re.compile(r"v?(0\.\d+\.\d+)\Z")
 _CHART_VERSION: Final = re.compile(r"v?(2\d\.\d{1,2}\.\d+)\Z")
-_VERSION_KEYS: Final = frozenset({"version", "tag", "newtag", "targetrevision", "revision", "chartversion", "defaultversion"})
+_VERSION_KEYS: Final = frozenset({"version", "tag", "newtag", "targetrevision", "revision", "chartversion", "value"})
 _LEVELS: Final = 3
 """So many blocks outwards are looked at."""
 
@@ -46,6 +48,11 @@ class Bump(NamedTuple):
     def is_chart(self) -> bool:
         """The chart's version, not the image's?"""
         return self.kind == CHART
+
+    @property
+    def is_digest(self) -> bool:
+        """Is one of the two known by its digest only?"""
+        return self.old.startswith(DIGEST) or self.new.startswith(DIGEST)
 
     def __str__(self) -> str:
         """For a message."""
@@ -77,7 +84,7 @@ class _Finding(NamedTuple):
 
 def find_bumps(diff: str) -> list[Bump]:
     """Every bump, in the diff's order, each version pair of a file once. Raises InputError for what is no diff."""
-    if diff.strip() and not re.search(r"^(@@ |diff |--- |\+\+\+ )", diff, re.MULTILINE):
+    if diff.strip() and not _DIFF.search(diff):
         raise InputError("the diff", "", "is no unified diff", "make one with git diff, or diff -u")
     bumps: dict[tuple[str, str, str, str], Bump] = {}
     left_over: dict[str, tuple[list[_Finding], list[_Finding]]] = {}
@@ -159,6 +166,8 @@ def _finding(lines: Sequence[_Line], index: int, hunk: _Hunk) -> tuple[str, str]
             return IMAGE, reference[1] or reference[2]
     if (match := _HELM.search(text)) and (version := _CHART_VERSION.match(match["version"])):
         return CHART, version[1]
+    if match := _SET.search(text):
+        return IMAGE, match[1]
     entry = _ENTRY.match(text)
     if entry is None:
         return None
@@ -179,67 +188,67 @@ def _owners(lines: Sequence[_Line], index: int, hunk: _Hunk) -> set[str]:
     for text in _comment_above(lines, index):
         owners |= {kind for kind, word in ((IMAGE, "k8s-driver-manager"), (CHART, "gpu-operator")) if word in text}
     blocks: list[str] = []
-    for text in _surroundings(lines, index, hunk.section):
+    for text, opens in _surroundings(lines, index, hunk.section):
         entry = _ENTRY.match(text)
         if entry is None:
             continue
-        key, name = _squeezed(entry["key"]), _bare(entry["value"]).split("@")[0].rsplit("/", 1)[-1].split(":")[0]
-        if name == "k8s-driver-manager" or key == "drivermanager":
+        key, value = _squeezed(entry["key"]), _bare(entry["value"])
+        name = value.split("@")[0].rsplit("/", 1)[-1].split(":")[0]
+        if name == "k8s-driver-manager" or _squeezed(name) == "drivermanagerversion":
             owners.add(IMAGE)
-        elif name == "gpu-operator" or key == "gpuoperator":
+        elif name == "gpu-operator":
             owners.add(CHART)
-        if not _bare(entry["value"]):
+        if opens:
             blocks.append(key)
-    if "manager" in blocks and "driver" in blocks[blocks.index("manager") :]:
+    if "drivermanager" in blocks or ("manager" in blocks and "driver" in blocks[blocks.index("manager") :]):
         owners.add(IMAGE)
+    if "gpuoperator" in blocks:
+        owners.add(CHART)
     return owners
 
 
-def _surroundings(lines: Sequence[_Line], index: int, section: str) -> Iterator[str]:
-    """The lines of the same block, then the line that opens it, then those beside that, some levels outwards."""
-    level = _indent(lines[index].text)
-    start, end = index, index
+def _surroundings(lines: Sequence[_Line], index: int, section: str) -> Iterator[tuple[str, bool]]:
+    """The lines of the same block, then the line that opens it (True), then those beside that, some levels outwards."""
+    position: int | None = index
     for _ in range(_LEVELS):
-        opener = None
-        for position in range(start - 1, -1, -1):
-            depth = _indent(lines[position].text)
-            if depth is None or level is None:
-                continue
-            if depth < level:
-                opener = position
-                break
-            start = position
-            if depth == level:
-                yield lines[position].text
-                if _starts_item(lines[position].text, level):
-                    break
-        if not _starts_item(lines[start].text, level):
-            start = min(start, index)
-        for position in range(end + 1, len(lines)):
-            depth = _indent(lines[position].text)
-            if depth is None or level is None:
-                continue
-            if depth < level or _starts_item(lines[position].text, level):
-                break
-            end = position
-            if depth == level:
-                yield lines[position].text
-        if opener is None:
-            opener = _opener_of(lines, start, level)
-        if opener is None:
+        if position is None:
             break
-        yield lines[opener].text
-        level, start = _indent(lines[opener].text), opener
+        block = _block(lines, position)
+        yield from ((lines[place].text, False) for place in block if place != position)
+        position = _opener(lines, block[0])
+        if position is not None:
+            yield lines[position].text, True
     if section:
-        yield section
+        yield section, True
 
 
-def _opener_of(lines: Sequence[_Line], start: int, level: int | None) -> int | None:
-    """The first line above with less indentation."""
-    for position in range(start - 1, -1, -1):
-        depth = _indent(lines[position].text)
-        if depth is not None and level is not None and depth < level - (2 if _starts_item(lines[start].text, level) else 0):
-            return position
+def _block(lines: Sequence[_Line], position: int) -> list[int]:
+    """The lines beside a line: of its mapping, within its item if that is an item of a list."""
+    level = _level(lines[position].text)
+    out = [position]
+    for place in range(position - 1, -1, -1):
+        depth = _level(lines[place].text)
+        if _starts_item(lines[out[0]].text) or (depth is not None and level is not None and depth < level):
+            break
+        if depth == level:
+            out.insert(0, place)
+    for place in range(position + 1, len(lines)):
+        depth = _level(lines[place].text)
+        if depth is not None and level is not None and (depth < level or (depth == level and _starts_item(lines[place].text))):
+            break
+        if depth == level:
+            out.append(place)
+    return out
+
+
+def _opener(lines: Sequence[_Line], top: int) -> int | None:
+    """The line that opens the block whose first line this is; a list may stand as deep as the key that opens it."""
+    text = lines[top].text
+    level = len(text) - len(text.lstrip()) + (1 if _starts_item(text) else 0)
+    for place in range(top - 1, -1, -1):
+        depth = _level(lines[place].text)
+        if depth is not None and depth < level:
+            return place
     return None
 
 
@@ -252,26 +261,22 @@ def _comment_above(lines: Sequence[_Line], index: int) -> Iterator[str]:
         yield text
 
 
-def _indent(text: str) -> int | None:
+def _level(text: str) -> int | None:
     """How deep a line's key stands, a list's dash counted as indentation; None for blank lines and comments."""
     stripped = text.lstrip()
     if not stripped or stripped.startswith(("#", "//")):
         return None
-    entry = re.match(r"\s*(?:-\s+)*", text)
-    return entry.end() if entry else 0
+    match = re.match(r"\s*(?:-\s+)*", text)
+    return match.end() if match else 0
 
 
-def _starts_item(text: str, level: int | None) -> bool:
-    """Does a list's item begin here, its keys at this level?"""
-    return text.lstrip().startswith("- ") and _indent(text) == level
+def _starts_item(text: str) -> bool:
+    """Does an item of a list begin here?"""
+    return text.lstrip().startswith("- ")
 
 
 def _squeezed(key: str) -> str:
     """A key without case and punctuation: driverManager, driver_manager and DRIVER-MANAGER are one."""
-    return re.sub(r"[^a-z0-9]", "", key.rsplit(".", 1)[-1].lower()) if key.lower().endswith(".version") else _plain(key)
-
-
-def _plain(key: str) -> str:
     return re.sub(r"[^a-z0-9]", "", key.lower())
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from simulator.gocompat import SECOND
 from simulator.manager.releases import RELEASES
-from simulator.recordings.layout import PROGRAMS, VFIO_MANAGE, Recording, unpack
+from simulator.recordings.layout import PROGRAM, PROGRAMS, VFIO_MANAGE, Recording, unpack
 from simulator.recordings.vfio_worlds import vfio_world_of
 from simulator.recordings.worlds import world_of
 from simulator.report.attribution import Attribution, Blame, Divergence
@@ -198,7 +198,8 @@ def recorded_cases() -> Iterator[Subject]:
             text = json.dumps(given, sort_keys=True)
             if text not in met:
                 met.add(text)
-                yield Subject(f"case {case}", _trial(Recording(case, "", given, {}, f"{path}:{case}")), len(text), is_case=True)
+                name = f"case {case}" if program == PROGRAM else f"{program} case {case}"
+                yield Subject(name, _trial(Recording(case, "", given, {}, f"{path}:{case}")), len(text), is_case=True)
 
 
 def _trial(recording: Recording) -> Trial:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from simulator.report.attribution import Divergence
@@ -42,12 +42,19 @@ def compared_lines(title: Title, compared: Compared) -> Iterator[str]:
 
 
 def survey_lines(found: Survey) -> Iterator[str]:
-    """Many worlds: the changes with their counts and smallest worlds, what has no name."""
+    """Many worlds: a table of the changes with their counts and smallest worlds, what each means, what has no name."""
     title = found.title
     yield str(title)
     yield f"{counted(found)}: {verdict(found)}"
     if found.differing and title.is_downgrade:
         yield "this goes back: each change is undone"
+    if found.groups:
+        yield ""
+        rows = [
+            (group.named.change.name, group.named.release, str(group.count), str(group.alone), _needs(group.named), _world(group))
+            for group in found.groups
+        ]
+        yield from _table([("change", "since", "worlds", "alone", "to do", "smallest world"), *rows])
     for group in found.groups:
         yield ""
         yield from _change(group.named)
@@ -121,7 +128,15 @@ def _pair(found: Divergence, left_name: str, right_name: str, indent: str) -> It
     yield f"{indent}{right_name:<{width}}  {right}"
 
 
-def _table(rows: list[tuple[str, str, str]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    for what, left, right in rows:
-        yield f"  {what:<{widths[0]}}  {left:<{widths[1]}}  {right}".rstrip()
+def _needs(named: Named) -> str:
+    return "yes" if named.change.action else ""
+
+
+def _world(group: Group) -> str:
+    return f"{group.smallest.subject.name} ({group.smallest.events} events)"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,225 @@
+"""Every named change is needed: left out, recordings of the real program no longer replay."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from functools import cache
+
+import pytest
+
+from simulator.cluster.objects import ClusterSpec, Node
+from simulator.host.spec import HostSpec, Program
+from simulator.kube.profile import Libraries
+from simulator.manager.change import Change
+from simulator.manager.charts import CHARTS
+from simulator.manager.releases import RELEASES, flow, resolved_client, resolved_steps
+from simulator.recordings.layout import PROGRAMS, Recording, unpack
+from simulator.recordings.replaying import differences, replayed
+from simulator.recordings.worlds import world_of
+from simulator.report.named import named_between, named_changes
+from simulator.runners.simulated import simulate
+from simulator.scenario import fixtures, make_world
+
+NOTICED = {
+    "mofed-checks-the-right-way": "rdma-container-ready",
+    "label-patch-retried": "hostdrv-patch-403",
+    "module-table-in-log": "mod-drm",
+    "desired-driver-kept": "digest-equal",
+    "force-reinstall": "digest-equal-force-env",
+    "pid-file-removed-unseen": "skip-no-root",
+    "reschedule-failure-is-fatal": "api-resched-403",
+    "label-patch-retried-for-a-minute": "hostdrv-patch-403",
+    "superseded-by-policy-worded": "skip-policy",
+    "cleanup-guidance": "loaded-vfio-fail-off",
+    "unload-failures-joined": "mod-drm",
+    "blocked-eviction-retried-at-once": "pods-pdb-1-two-pods",
+    "blocked-eviction-reads-pod-again": "pods-pdb-1-two-pods",
+    "daemonset-owner-needs-apps-v1": "pods-daemonset-oldapi",
+    "eviction-without-creation-timestamp": "pods-slow",
+    "klog-lines-v0.35": "cli-preflight-no-kubeconfig",
+    "gpu-client-label": "dra-client",
+    "dra-labels": "clean-no-labels",
+    "dra-gpu-pods-evicted-first": "dra-holder-noevict",
+    "dra-claim-holders-block": "dra-holder-finished",
+    "dra-kubelet-plugin-drained": "dra-plugin-skip",
+    "dra-dcgm-labels": "wait-dcgm-dra",
+    "dra-claims-count-as-gpu": "dra-claim-403-drain",
+    "no-eviction-without-driver": "clean-paused",
+    "rootfs-unmounted-without-modules": "dra-unloaded-midway",
+    "one-unload-after-fallback-drain": "drain-list-fails-once",
+    "unmanaged-pods-worded-once": "pods-unmanaged",
+    "klog-lines-v0.36": "cli-preflight-no-kubeconfig",
+    "vfio-manage-in-go": "a10-stale-override-unbind",
+    "device-id-finds-only-gpus": "nvs-device-id-env-bind",
+    "iommufd-looked-for": "a10-nvidia-bind",
+    "subsystem-ids-read": "bad-missing-subsystem-vendor-bind",
+    "pci-fields-read-one-way": "bad-numa-text-bind",
+}
+"""Change -> a case that is likely to notice it; without one all are tried, which takes longer."""
+UNNOTICED = {
+    "selector-errors-reworded": "no recorded DRAIN_POD_SELECTOR_LABEL is malformed in that way",
+    "node-name-escaped": "a node's name cannot hold what is escaped",
+    "busybox-on-path": "the recordings set PATH themselves",
+}
+"""Change -> why no recording can notice it. Each has a test below."""
+NAMES = [named.change.name for tag in RELEASES for named in named_changes(tag)]
+
+
+@cache
+def inputs(program):
+    return unpack(fixtures() / "recordings" / f"{program}.json.xz")["cases"]
+
+
+@cache
+def observed(program, release):
+    path = fixtures() / "recordings" / f"{program}-{release}.json.xz"
+    return unpack(path)["observed"] if path.exists() else {}
+
+
+def recordings(program, release, first):
+    cases = observed(program, release)
+    for case in (*([first] if first in cases else []), *(case for case in cases if case != first)):
+        yield Recording(case, release, inputs(program)[case], cases[case], case)
+
+
+def noticing(name):
+    """The first recording that no longer replays without a change."""
+    without = frozenset({name})
+    tags = list(RELEASES)
+    named = next(named for tag in tags for named in named_changes(tag) if named.change.name == name)
+    for release in tags[tags.index(named.release) :]:
+        for recording in recordings(named.program, release, NOTICED.get(name)):
+            if differences(recording, replayed(recording, without=without)):
+                return recording
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in UNNOTICED])
+def test_a_recording_notices_that_a_change_is_missing(name):
+    """A named change that is switched off makes a recording fail that replays with it."""
+    recording = noticing(name)
+    assert recording is not None
+    assert differences(recording, replayed(recording)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNNOTICED)
+def test_what_no_recording_can_notice_is_not_noticed(name):
+    """A change on that list leaves it once a recording notices it."""
+    assert noticing(name) is None
+
+
+def test_the_lists_name_known_changes():
+    """No left-over of a renamed change."""
+    assert (NOTICED.keys() | UNNOTICED.keys()) <= set(NAMES)
+
+
+def test_malformed_selectors_are_reworded():
+    """selector-errors-reworded: a value that is too long is counted in bytes."""
+    recording = next(recordings("driver-manager", "v0.11.0", "drain-selector-bad"))
+    world = world_of(recording)
+    world = dataclasses.replace(world, env={**world.env, "DRAIN_POD_SELECTOR_LABEL": f"app={'x' * 64}"})
+    said = simulate(world, "v0.11.0").log[-1].message
+    before = simulate(world, "v0.11.0", without=frozenset({"selector-errors-reworded"})).log[-1].message
+    assert "must be no more than 63 bytes" in said
+    assert said.replace("bytes", "characters") == before == simulate(world, "v0.10.0").log[-1].message
+
+
+def test_a_node_name_is_escaped_in_waits():
+    """node-name-escaped: what cannot be a node's name is escaped in the field selector of waits, and only there."""
+    cluster = ClusterSpec(name="odd", node=Node("a,b=c", {}, {}, unschedulable=False), validates=False)
+    world = make_world(HostSpec(name="bare"), cluster, env={"NODE_NAME": "a,b=c"})
+
+    def selectors(**kwargs):
+        outcome = simulate(world, "v0.12.0", **kwargs)
+        return {request.query["fieldSelector"] for request in outcome.requests if request.query.get("fieldSelector")}
+
+    plain = selectors(without=frozenset({"node-name-escaped", "no-eviction-without-driver"}))
+    escaped = selectors(without=frozenset({"no-eviction-without-driver"}))
+    assert plain == {"spec.nodeName=a,b=c"}
+    assert escaped == {"spec.nodeName=a,b=c", r"spec.nodeName=a\,b\=c"}
+
+
+def test_busybox_is_on_the_path():
+    """busybox-on-path: an nvidia-smi that is in the host's /busybox only is found from v0.12.0 on."""
+    host = HostSpec(name="busybox", programs=(Program("/busybox/nvidia-smi", stdout="580.82.07\n"),))
+    world = make_world(host, env={"NODE_NAME": "gpu-1"})
+    assert simulate(world, "v0.12.0").exit_code == 1
+    assert simulate(world, "v0.12.0", without=frozenset({"busybox-on-path"})).exit_code == 0
+    assert simulate(world, "v0.11.0").exit_code == 0
+
+
+# --- the registry ---------------------------------------------------------------------------------------------------
+
+
+def test_names_are_unique():
+    """Also between the two programs: a change is left out by its name."""
+    assert len(NAMES) == len(set(NAMES))
+
+
+@pytest.mark.parametrize("named", [named for tag in RELEASES for named in named_changes(tag)], ids=NAMES)
+def test_a_change_is_described(named):
+    """Upstream reference, summary, what a user notices; sentences, and no empty change."""
+    change = named.change
+    assert change.upstream
+    assert change.summary.endswith(".")
+    assert change.notice.endswith(".")
+    assert not change.action or change.action.endswith(".")
+    if isinstance(change, Change):
+        described = {"name", "upstream", "summary", "notice", "action"}
+        assert any(getattr(change, item.name) for item in dataclasses.fields(change) if item.name not in described)
+        assert change.libraries.keys() <= {item.name for item in dataclasses.fields(Libraries)}
+
+
+def test_a_change_that_is_left_out_leaves_its_neighbours():
+    """`without` takes one change away, and nothing else."""
+    whole = flow("v0.12.0")
+    for change in whole.changes:
+        rest = flow("v0.12.0", without=frozenset({change.name}))
+        assert [kept.name for kept in rest.changes] == [kept.name for kept in whole.changes if kept is not change]
+
+
+def test_changes_between_releases():
+    """Those of the newer that the older has not, in whichever order the two are named."""
+    assert [named.change.name for named in named_between("v0.9.0", "v0.9.1")] == ["mofed-checks-the-right-way"]
+    assert named_between("v0.12.0", "v0.12.0") == ()
+    assert named_between("v0.12.0", "v0.10.0") == named_between("v0.10.0", "v0.12.0")
+    assert [named.release for named in named_between("v0.9.0", "v0.12.0")] == sorted(
+        (named.release for named in named_between("v0.9.0", "v0.12.0")), key=list(RELEASES).index
+    )
+    with pytest.raises(KeyError):
+        named_between("v0.9.0", "v0.13.0")
+
+
+def test_each_resolved_method_knows_its_change():
+    """Steps and requests, with the older changes that they go on from."""
+    steps = {step.name: step for step in resolved_steps(flow("v0.12.0"))}
+    assert steps["mofed_check"].change == "mofed-checks-the-right-way"
+    assert steps["uninstall_driver"].change == ""
+    assert (steps["before_unloading"].change, *steps["before_unloading"].over) == (
+        "dra-kubelet-plugin-drained",
+        "dra-claim-holders-block",
+        "",
+    )
+    assert all(step.summary for step in steps.values())
+    client = {source.name: source.change for source in resolved_client(flow("v0.12.0"))}
+    assert client["update_node_labels"] == "label-patch-retried"
+    assert {step.change for step in resolved_steps(flow("v0.9.0"))} == {""}
+
+
+def test_releases_and_charts_fit():
+    """Releases in order of date; each modelled release is in a chart; charts in order of versions."""
+    assert [release.date for release in RELEASES.values()] == sorted(release.date for release in RELEASES.values())
+    assert RELEASES["v0.10.0"].charts == ("v26.3.0", "v26.3.1")
+    versions = [[int(part) for part in version[1:].split(".")] for version in CHARTS]
+    assert versions == sorted(versions)
+    skewed = [chart.version for chart in CHARTS.values() if len(set(chart.releases.values())) > 1]
+    assert skewed == ["v23.6.2", "v23.9.0", "v23.9.1", "v23.9.2"]
+
+
+def test_every_program_of_the_image_has_recordings():
+    """What `PROGRAMS` names is packed."""
+    assert [program for program in PROGRAMS if not inputs(program)] == []
+    assert list(itertools.islice(recordings("driver-manager", "v0.9.0", None), 1))

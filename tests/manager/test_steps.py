@@ -1,0 +1,106 @@
+"""Steps at their edges: what the recordings do not reach."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from simulator.cluster.objects import Container, Fault, Owner, Pod
+from simulator.host.spec import File, Program
+from simulator.manager.releases import RELEASES, flow, resolved_steps
+from simulator.runners.simulated import simulate
+from simulator.scenario import load_host, make_world
+
+NODE = {"NODE_NAME": "gpu-1"}
+
+
+def world(host="container-driver-loaded", faults=(), **fields):
+    env = {**NODE, **fields.pop("env", {})}
+    made = make_world(dataclasses.replace(load_host(host), **fields), env=env)
+    return dataclasses.replace(made, cluster=dataclasses.replace(made.cluster, faults=tuple(faults))) if faults else made
+
+
+def messages(outcome):
+    return [line.message for line in outcome.log]
+
+
+def test_a_driver_root_below_a_file_is_no_missing_driver_root():
+    """Upstream asks for "does not exist" only: it goes on to unmount, finds nothing, and says it succeeded."""
+    host = load_host("container-driver-loaded")
+    files = tuple(file for file in host.files if not file.path.startswith("/run/nvidia"))
+    outcome = simulate(world(mounts=(), files=(*files, File("/run/nvidia", "a file\n"))))
+    assert outcome.exit_code == 0
+    assert "Successfully unmounted /run/nvidia/driver and all its submounts" in messages(outcome)
+    assert [(call.call, call.result) for call in outcome.kernel_calls if call.call == "umount"] == [("umount", "ENOTDIR")]
+
+
+def test_a_pci_function_without_a_vendor_file_is_passed_over():
+    """The next one decides."""
+    outcome = simulate(
+        world(
+            "clean",
+            env={"GPU_DIRECT_RDMA_ENABLED": "true"},
+            files=(File("/sys/bus/pci/devices/0000:01:00.0/class", "0x1\n"),),
+            container_programs={"vfio-manage": Program("/usr/bin/vfio-manage")},
+        )
+    )
+    assert "No Mellanox devices were found" in messages(outcome)
+
+
+def test_a_module_table_without_a_last_newline():
+    """The last line counts all the same."""
+    host = dataclasses.replace(
+        load_host("container-driver-loaded"), modules=(), proc_modules="nvidia 1 2 -", delete_module={"nvidia": "EBUSY"}
+    )
+    host = dataclasses.replace(host, files=(*host.files, File("/sys/module/nvidia/refcnt", "1\n")))
+    outcome = simulate(make_world(host, env={**NODE, "ENABLE_AUTO_DRAIN": "false"}))
+    assert "nvidia               1          2               -\n" in messages(outcome)
+
+
+def test_a_mount_point_that_vanishes_while_it_is_unmounted():
+    """ "Not mounted" is no error below the driver's root."""
+    outcome = simulate(
+        world(
+            mounts=("/run/nvidia/driver/dev", "/run/nvidia/driver/proc"),
+            umount={"/run/nvidia/driver/dev": "EINVAL"},
+            env={"ENABLE_AUTO_DRAIN": "false"},
+        )
+    )
+    assert outcome.exit_code == 0
+    assert "Successfully unmounted /run/nvidia/driver and all its submounts" in messages(outcome)
+
+
+def test_the_drain_helpers_own_list_is_the_second_panic():
+    """Its result is nil, and is used."""
+    made = world(faults=[Fault(path="^/api/v1/pods$", query="limit", status=500)])
+    train = Pod("default", "train", owner=Owner("Job", "train"), containers=(Container({"nvidia.com/gpu": "1"}),))
+    outcome = simulate(dataclasses.replace(made, cluster=dataclasses.replace(made.cluster, pods=(*made.cluster.pods, train))))
+    assert outcome.exit_code == 2
+    assert outcome.panic == "runtime error: invalid memory address or nil pointer dereference"
+    assert outcome.after.node.unschedulable
+    assert outcome.after.node.labels["nvidia.com/gpu.deploy.dcgm"] == "paused-for-driver-upgrade"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_step_of_a_release_says_what_it_is(release):
+    """A sentence each, for `dmsim releases --flow`."""
+    steps = resolved_steps(flow(release))
+    assert len({step.name for step in steps}) == len(steps)
+    assert all(step.summary for step in steps)
+    assert steps[0].name == "uninstall_driver"
+
+
+def test_a_change_that_is_left_out_is_gone():
+    """v0.10.0 without its retries has v0.9.1's single attempt."""
+    plain = world(faults=[Fault(method="PATCH", status=500)])
+    with_retries = simulate(plain, "v0.10.0")
+    without = simulate(plain, "v0.10.0", without=frozenset({"label-patch-retried"}))
+    assert sum("retrying" in text for text in messages(with_retries)) > 3
+    assert not any("retrying" in text for text in messages(without))
+
+
+def test_an_unknown_what_if_is_a_key_error():
+    """The command line turns it into a message."""
+    with pytest.raises(KeyError):
+        flow("v0.10.0", what_if="no-such")
