@@ -6,6 +6,7 @@ where a Python module asks for them, so each feature file is collected as a modu
 
 from __future__ import annotations
 
+import importlib
 import re
 import types
 from pathlib import Path
@@ -13,23 +14,14 @@ from typing import Final
 
 import pytest
 from pytest_bdd import scenarios
-from pytest_bdd.parser import Scenario
+from pytest_bdd.parser import Scenario, Step
 
 from features.steps.stage import NOTES_TREE
+from features.steps.tags import ORDER, TAGS, problem, releases
 from simulator.manager.releases import DEFAULT, RELEASES
 from simulator.reading import nearest
 
-TAGS: Final = {
-    "quirk": "a reproduced upstream bug",
-    "verified": "a recording of the real program shows the same",
-    "slow": "takes more than 250 ms",
-    "container": "needs a real image",
-}
-"""The closed list of plain tags; beside them stand issue-N, since-RELEASE, until-RELEASE."""
-
-_NEEDS_TREE: Final = ("nothing else on the node or host changed", "both runs leave the same trace")
-
-_ORDER: Final = {tag: index for index, tag in enumerate(RELEASES)}
+_NEEDS_TREE: Final = ("nothing else on the node or host changed", "both runs leave the same trace", "is created")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,21 +50,34 @@ def pytest_bdd_apply_tag(tag: str, function: pytest.Function) -> bool:
 
     Tags of an Examples block become markers of their rows without passing here.
     """
-    match = re.fullmatch(r"(issue|since|until)-(.+)", tag)
-    if match and match[1] == "issue":
-        pytest.mark.issue(match[2])(function)
-    elif match and match[2] not in RELEASES:
-        raise pytest.UsageError(f"the tag @{tag} names no release; {nearest(match[2], RELEASES)}")
-    elif match or tag in TAGS:
-        getattr(pytest.mark, tag)(function)
-    else:
-        raise pytest.UsageError(f"the tag @{tag} is not registered; {nearest(tag, TAGS)}")
+    if wrong := problem(tag):
+        raise pytest.UsageError(wrong)
+    mark = pytest.mark.issue(tag.removeprefix("issue-")) if tag.startswith("issue-") else getattr(pytest.mark, tag)
+    mark(function)
     return True
 
 
 def pytest_bdd_before_scenario(request: pytest.FixtureRequest, scenario: Scenario) -> None:
     """Every file of the host is noted only for a scenario that looks at them all."""
-    request.node.stash[NOTES_TREE] = any(step.name in _NEEDS_TREE for step in scenario.steps)
+    request.node.stash[NOTES_TREE] = any(step.name.endswith(_NEEDS_TREE) for step in scenario.steps)
+
+
+_machinery: Final = importlib.import_module("pytest_bdd.scenario")
+_search: Final = _machinery.find_fixturedefs_for_step
+_found: Final[dict[tuple[str, str], list[pytest.FixtureDef[object]]]] = {}
+
+
+def _search_once(step: Step, fixturemanager: pytest.FixtureManager, node: pytest.Item) -> list[pytest.FixtureDef[object]]:
+    """pytest-bdd goes through every fixture for each step. Ours are the same for every scenario, so what it found is kept."""
+    if not isinstance(node.parent, FeatureFile):
+        return list(_search(step=step, fixturemanager=fixturemanager, node=node))
+    key = step.type, step.name
+    if key not in _found:
+        _found[key] = list(_search(step=step, fixturemanager=fixturemanager, node=node))
+    return _found[key]
+
+
+_machinery.find_fixturedefs_for_step = _search_once
 
 
 class FeatureFile(pytest.Module):
@@ -96,10 +101,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def _range(item: pytest.Item) -> tuple[int, int]:
     """The first and the last release a scenario holds for, as indices."""
-    names = {mark.name for mark in item.iter_markers()}
-    since = max((index for tag, index in _ORDER.items() if f"since-{tag}" in names), default=0)
-    until = min((index for tag, index in _ORDER.items() if f"until-{tag}" in names), default=len(_ORDER) - 1)
-    return since, until
+    return releases({mark.name for mark in item.iter_markers()})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -110,7 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept, dropped = [], []
     for item in items:
         since, until = _range(item)
-        (kept if since <= _ORDER[release] <= until else dropped).append(item)
+        (kept if since <= ORDER[release] <= until else dropped).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=dropped)
 
@@ -122,4 +124,4 @@ def release(request: pytest.FixtureRequest) -> str:
     if asked is not None:
         return str(asked)
     since, until = _range(request.node)
-    return list(RELEASES)[min(max(_ORDER[DEFAULT], since), until)]
+    return list(RELEASES)[min(max(ORDER[DEFAULT], since), until)]

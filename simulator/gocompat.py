@@ -10,6 +10,7 @@ Source: Go 1.24 `strconv`, `strings`, `time`, `errors`, `syscall` (linux/amd64 e
 from __future__ import annotations
 
 import errno as _errno
+from functools import lru_cache
 from typing import Final
 
 Duration = int
@@ -272,6 +273,7 @@ _ESCAPES: Final = {
 }
 
 
+@lru_cache(maxsize=1024)
 def quote(text: str) -> str:
     """`strconv.Quote`, the verb %q: printable Unicode as it is, the rest escaped."""
     out = []

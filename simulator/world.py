@@ -14,7 +14,6 @@ from simulator.config import UNINSTALL_DRIVER
 from simulator.host.spec import File, HostSpec, Module
 from simulator.trace import Outcome
 
-
 LONGEST: Final = 3600.0
 """How long a run is watched, in seconds, where nothing else is said."""
 

@@ -40,7 +40,7 @@ Feature: What a person can do is said where driver-manager may do nothing
   Rule: Both are switched off
 
     @verified
-    Scenario: The guidance, and no uncordoning
+    Scenario: Other guidance, and no uncordoning
       Recorded: loaded-vfio-fail-off.
       Given the settings:
         | variable                | value |

@@ -67,6 +67,7 @@ Feature: Commands
       When driver-manager runs with the arguments uninstall
       Then the exit code is 3
       And the API server is never asked
+      And nothing else on the node or host changed
 
     @verified
     Scenario: A flag

@@ -47,20 +47,25 @@ Feature: Settings are flags or environment variables
         | 5 m   | unknown unit " m" in duration "5 m"    |
 
     @verified
-    Scenario Outline: Durations that are read
-      Recorded: cli-drain-timeout-0, cli-drain-timeout-1.5s, cli-drain-timeout-empty.
+    Scenario Outline: Durations that are read, 0 for no limit
+      Recorded: cli-drain-timeout-0, cli-drain-timeout-1.5s, cli-drain-timeout-5m, cli-drain-timeout-1h30m, cli-drain-timeout-empty.
       Given the setting DRAIN_TIMEOUT_SECONDS is <value>
+      And the setting ENABLE_AUTO_DRAIN is false
+      And the pods:
+        | pod           | owner          | resource       | termination |
+        | default/train | ReplicaSet/app | nvidia.com/gpu | 60          |
       When driver-manager runs
-      Then the exit code is 0
+      Then the exit code is <code>
+      And it takes between <low> and <high> seconds
 
       Examples:
-        | value |
-        | 0     |
-        | 0s    |
-        | 1.5s  |
-        | 5m    |
-        | 1h30m |
-        | ""    |
+        | value | code | low | high |
+        | 0     | 0    | 62  | 66   |
+        | 0s    | 0    | 62  | 66   |
+        | ""    | 0    | 62  | 66   |
+        | 1.5s  | 1    | 4   | 6.5  |
+        | 1m30s | 0    | 62  | 66   |
+        | 1h30m | 0    | 62  | 66   |
 
   Rule: A flag wins over a variable
 
@@ -71,6 +76,7 @@ Feature: Settings are flags or environment variables
       When driver-manager runs with the arguments --enable-gpu-pod-eviction=false uninstall_driver
       Then the exit code is 0
       And the log says nothing of "Cordoning node"
+      And the modules "nvidia, nvidia_modeset, nvidia_uvm" are unloaded
 
     @verified
     Scenario: A time-out
@@ -106,10 +112,12 @@ Feature: Settings are flags or environment variables
       Given the setting NODE_NAME is not set
       When driver-manager runs with the arguments --node-name gpu-1 uninstall_driver
       Then the exit code is 0
+      And the log says "Cordoning node gpu-1" 1 times
+      And the modules "nvidia, nvidia_modeset, nvidia_uvm" are unloaded
 
     @quirk @verified
     Scenario: An empty one passes, and fails later
-      Upstream: urfave/cli takes a variable that is set for given. Recorded: cli-empty-node-name.
+      Upstream: urfave/cli, flag.go, takes a variable that is set for given. Recorded: cli-empty-node-name.
       Given the setting NODE_NAME is ""
       When driver-manager runs
       Then the exit code is 1

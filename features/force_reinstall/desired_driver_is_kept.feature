@@ -75,7 +75,7 @@ Feature: A loaded driver of the desired configuration is kept
       Then the exit code is 0
       And no module is unloaded
       And the log says nothing of "GPUDirectRDMA is enabled"
-      And the log says nothing of "cordoning node"
+      And the log says nothing of "Uncordoning node"
       And only the host check is run as a child process
 
     @quirk @verified

@@ -132,3 +132,5 @@ Feature: Is there a driver on the host?
       When driver-manager runs
       Then the log says nothing of "Host driver detected"
       And the exit code is 0
+      And the modules "nvidia, nvidia_modeset, nvidia_uvm" are unloaded
+      And all GPUs are on no driver

@@ -189,7 +189,7 @@ Feature: The driver container's root and PID file are cleaned up
         """
 
     @verified
-    Scenario Outline: There is none
+    Scenario Outline: There is no such file
       Up to v0.9.1 it is looked for first; since then removing it is tried at once. Recorded: skip-no-root.
       Given the file "/run/nvidia/nvidia-driver.pid" is missing
       When driver-manager runs

@@ -29,6 +29,7 @@ Feature: nouveau is unloaded
       When driver-manager runs
       Then the exit code is 0
       And the log says nothing of "nouveau"
+      And the modules "nvidia, nvidia_modeset, nvidia_uvm" are unloaded
 
     @verified
     Scenario Outline: It is alone

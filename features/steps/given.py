@@ -9,12 +9,11 @@ from typing import Any, Final
 from pytest_bdd import given
 
 from features.steps.sentences import Sentence
-from features.steps.stage import Stage, rows
+from features.steps.stage import Stage, named_cluster, named_host, rows
 from simulator.cluster.objects import DROP, Budget, Container, Fault, Owner, Pod, ResourceClaim, default_api_version
 from simulator.gocompat import errno_number
 from simulator.host.spec import File, Module, PciFunction, Program
 from simulator.host.tree import container_path
-from simulator.scenario import load_cluster, load_host
 from simulator.world import PlannedChange
 
 # --- the host -----------------------------------------------------------------------------------------------------
@@ -23,14 +22,14 @@ from simulator.world import PlannedChange
 @given(Sentence('the host "{name}"'))
 def the_host(stage: Stage, name: str) -> None:
     """A named host: `dmsim hosts` lists them."""
-    stage.host = load_host(name)
+    stage.host = named_host(name)
 
 
 @given(Sentence('the host has become "{name}"'))
 def host_has_become(stage: Stage, name: str) -> None:
     """The administrator worked on the host; the cluster is as the last run left it."""
     stage.go_on()
-    stage.host = replace(load_host(name), container_files=stage.host.container_files)
+    stage.host = replace(named_host(name), container_files=stage.host.container_files)
 
 
 @given(Sentence('the program "{path}" on the host prints "{text}" and exits {code:number}'))
@@ -111,7 +110,7 @@ def network_card(stage: Stage, vendor: str, address: str) -> None:
 @given(Sentence('the cluster "{name}"'))
 def the_cluster(stage: Stage, name: str) -> None:
     """A named cluster: a file in `fixtures/clusters`."""
-    stage.cluster = load_cluster(name, stage.env.get("NODE_NAME", ""))
+    stage.cluster = named_cluster(name, stage.env.get("NODE_NAME", ""))
 
 
 @given(Sentence('the node has the {kind=label|annotation} "{key}" with the value "{value}"'))
@@ -269,7 +268,9 @@ def the_what_if(stage: Stage, name: str) -> None:
 
 
 @given(
-    Sentence('after {seconds:number} seconds (the file "{path}" {how=appears|disappears}|somebody deletes the pod "{pod}"|SIGTERM comes)')
+    Sentence(
+        'after {seconds:number} seconds (the file "{path}" {how=appears|disappears}|somebody deletes the pod "{pod}"|SIGTERM comes)'
+    )
 )
 def meanwhile(stage: Stage, seconds: float, path: str | None, how: str | None, pod: str | None) -> None:
     """What happens by itself while driver-manager runs."""

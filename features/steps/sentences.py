@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from pytest_bdd.parsers import StepParser
 
-_TOKEN: Final = re.compile(r"\"\{(?P<quoted>\w+)\}\"|\{(?P<name>\w+)(?::(?P<kind>number|rest)|=(?P<choice>[^}]+))?\}|(?P<mark>[\[\]()|])")
+_TOKEN: Final = re.compile(
+    r"\"\{(?P<quoted>\w+)\}\"|\{(?P<name>\w+)(?::(?P<kind>number|rest)|=(?P<choice>[^}]+))?\}|(?P<mark>[\[\]()|])"
+)
 _MARKS: Final = {"[": "(?:", "]": ")?", "(": "(?:", ")": ")", "|": "|"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import pytest
@@ -28,14 +29,20 @@ def rows(datatable: list[list[str]]) -> list[dict[str, str]]:
     return [dict(zip(head, row, strict=True)) for row in body]
 
 
+named_host = lru_cache(load_host)
+"""A host by name. Its description cannot change while the suite runs."""
+named_cluster = lru_cache(load_cluster)
+"""A cluster by name, and by the name of its node."""
+
+
 @dataclass
 class Stage:
     """A scenario's world in the making. Given steps change it, When steps run it, Then steps look at the last run."""
 
     release: str
     notes_tree: bool = True
-    host: HostSpec = field(default_factory=lambda: load_host("clean"))
-    cluster: ClusterSpec = field(default_factory=lambda: load_cluster(DEFAULT_CLUSTER, NODE))
+    host: HostSpec = field(default_factory=lambda: named_host("clean"))
+    cluster: ClusterSpec = field(default_factory=lambda: named_cluster(DEFAULT_CLUSTER, NODE))
     env: dict[str, str] = field(default_factory=lambda: {"NODE_NAME": NODE})
     args: tuple[str, ...] = ()
     what_if: str = ""
@@ -81,7 +88,9 @@ class Stage:
         world = make_world(self.host, self.cluster, args=self.args, env=self.env)
         if bare:
             world = replace(world, args=())
-        return replace(world, changes=tuple(self.changes), signal=self.signal, stop_after=self.stop_after or LONGEST, seed=self.seed)
+        return replace(
+            world, changes=tuple(self.changes), signal=self.signal, stop_after=self.stop_after or LONGEST, seed=self.seed
+        )
 
     # --- running ----------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from pytest_bdd import then
@@ -11,7 +12,9 @@ from pytest_bdd import then
 from features.steps.sentences import Sentence
 from features.steps.stage import Stage, rows
 from simulator.gocompat import SECOND
+from simulator.host.tree import container_path
 from simulator.report.changes import Difference
+from simulator.trace import State
 
 # --- how it ended -------------------------------------------------------------------------------------------------
 
@@ -72,7 +75,7 @@ def log_has(stage: Stage, docstring: str) -> None:
         at = lines.index(wanted, at) + 1
 
 
-@then(Sentence('the log says (nothing of "{absent}"|"{text}" {times:number} times)'))
+@then(Sentence('the log says (nothing of "{absent}"|"{text:rest}" {times:number} times)'))
 def log_says(stage: Stage, absent: str | None, text: str | None, times: float | None) -> None:
     """A part of a line."""
     found = [line for line in stage.log_lines() if (absent or text or "") in line]
@@ -101,10 +104,8 @@ def acts_are(stage: Stage, docstring: str) -> None:
 
 def _without_order(acts: list[str]) -> list[str]:
     """Pods are evicted at the same time: which request comes first is a matter of chance."""
-    out: list[str] = []
-    for evicting, group in itertools.groupby(acts, lambda act: act.startswith("evict ")):
-        out += sorted(group) if evicting else group
-    return out
+    groups = itertools.groupby(acts, lambda act: act.startswith("evict "))
+    return [act for evicting, group in groups for act in (sorted(group) if evicting else group)]
 
 
 @then("no pod is evicted or deleted")
@@ -270,12 +271,22 @@ def mount_is(stage: Stage, path: str, state: str) -> None:
         assert after
 
 
-@then(Sentence('the file "{path}" is {state=removed|still there}'))
+@then(Sentence('the file "{path}" is {state=removed|still there|created}'))
 def file_is(stage: Stage, path: str, state: str) -> None:
-    """A file below /run/nvidia."""
+    """A file of the host's, by the host's own path."""
+    if state == "created":
+        assert container_path(path) not in _tree(stage.outcome.before)
+        assert container_path(path) in _tree(stage.outcome.after)
+        stage.accounted.add(Difference("file", f"{container_path(path)} is created"))
+        return
     assert stage.outcome.before.files[path]
     assert stage.outcome.after.files[path] == (state == "still there")
     stage.account("file", f"{path} ")
+
+
+def _tree(state: State) -> Mapping[str, str]:
+    assert state.tree is not None
+    return state.tree
 
 
 @then("nothing else on the node or host changed")
@@ -284,16 +295,12 @@ def nothing_else(stage: Stage) -> None:
     left = [difference for difference in stage.differences() if difference not in stage.accounted]
     assert not left, left
     planned = {path for change in stage.worlds[-1].changes for path in (*change.write, *change.remove)}
-    unexplained = [
-        path for path in _changed_paths(stage) if not _planned(path, planned) and not _explained(path, stage.accounted)
-    ]
+    unexplained = [path for path in _changed_paths(stage) if not _planned(path, planned) and not _explained(path, stage.accounted)]
     assert not unexplained, sorted(unexplained)
 
 
 def _changed_paths(stage: Stage) -> set[str]:
-    before, after = stage.outcome.before.tree, stage.outcome.after.tree
-    assert before is not None
-    assert after is not None
+    before, after = _tree(stage.outcome.before), _tree(stage.outcome.after)
     return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
 
 
@@ -310,5 +317,7 @@ def _explained(path: str, accounted: set[Difference]) -> bool:
         if subject == "gpu" and thing.rstrip(":") in path and path.startswith("/sys/bus/pci/"):
             return True
         if subject in {"mount", "file"} and (path == thing or path.startswith(thing + "/")):
+            return True
+        if subject == "file" and what.endswith(" is created") and thing.startswith(path):
             return True
     return False

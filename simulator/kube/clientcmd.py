@@ -38,10 +38,17 @@ class Server(NamedTuple):
     address: str
 
 
+class RestConfig(NamedTuple):
+    """`rest.Config`: the API server as the configuration names it, and why its token is of no use."""
+
+    host: str
+    token_problem: str = ""
+
+
 def build_config_from_flags(
     kubeconfig: str, env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str
-) -> str:
-    """`clientcmd.BuildConfigFromFlags("", kubeconfig)`: the API server as the configuration names it.
+) -> RestConfig:
+    """`clientcmd.BuildConfigFromFlags("", kubeconfig)`.
 
     `stamp` is klog's header up to the file name. Raises GoError.
     """
@@ -61,42 +68,47 @@ def build_config_from_flags(
     raise GoError(_NO_CONFIGURATION)
 
 
-def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str) -> str:
+def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str) -> RestConfig:
     name, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "")
     if not name or not port:
         raise GoError(_NOT_IN_CLUSTER)
-    try:
-        host.read_file(_TOKEN)
-    except OSError as error:
-        raise PathError("open", _TOKEN, error.errno or 0) from None
+    token = _read(_TOKEN, host)
     failure = _root_ca_failure(host)
     if failure is not None:
         output.stderr(
             f"E{stamp} config.go:{libraries.root_ca_line}] Expected to load root CA config from {_ROOT_CA}, but got err: {failure}\n"
         )
-    return f"https://[{name}]:{port}" if ":" in name else f"https://{name}:{port}"
+    address = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+    return RestConfig(f"https://{address}", "" if token else f"read empty token from file {quote(_TOKEN)}")
+
+
+def _read(path: str, host: Host) -> str:
+    try:
+        return host.read_file(path)
+    except OSError as error:
+        operation = "read" if error.errno == errno.EISDIR else "open"
+        raise PathError(operation, path, error.errno or 0) from None
 
 
 def _root_ca_failure(host: Host) -> GoError | None:
     try:
-        text = host.read_file(_ROOT_CA)
-    except OSError as error:
-        return PathError("open", _ROOT_CA, error.errno or 0)
+        text = _read(_ROOT_CA, host)
+    except GoError as error:
+        return error
     if "-----BEGIN CERTIFICATE-----" in text:
         return None
     return GoError(f"error creating pool from {_ROOT_CA}: data does not contain any valid RSA or ECDSA certificates")
 
 
-def _from_file(path: str, host: Host) -> str:
+def _from_file(path: str, host: Host) -> RestConfig:
     try:
-        text = host.read_file(path)
+        host.stat(path)
     except FileNotFoundError:
         raise PathError("stat", path, errno.ENOENT) from None
-    except OSError as error:
-        operation = "read" if error.errno == errno.EISDIR else "open"
-        raise _unloaded(path, PathError(operation, path, error.errno or 0)) from None
+    except OSError:  # upstream asks for "does not exist" only
+        pass
     try:
-        document = _document(text)
+        document = _document(_read(path, host))
     except GoError as error:
         raise _unloaded(path, error) from None
     clusters, contexts, users = (_named(document, word) for word in ("cluster", "context", "user"))
@@ -114,7 +126,7 @@ def _from_file(path: str, host: Host) -> str:
     if problems:
         text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise GoError(f"invalid configuration: {text}")
-    return str(clusters[cluster_name]["server"])
+    return RestConfig(str(clusters[cluster_name]["server"]))
 
 
 def _unloaded(path: str, cause: GoError) -> GoError:
@@ -212,7 +224,11 @@ _YAML_WORDS: Final = (
     ("", "mapping keys are not allowed here", "mapping keys are not allowed in this context"),
     ("", "sequence entries are not allowed here", "block sequence entries are not allowed in this context"),
     ("", "that cannot start any token", "found character that cannot start any token"),
+    ("while scanning a directive", "expected alphabetic or numeric character", "could not find expected directive name"),
     ("", "expected alphabetic or numeric character", "did not find expected alphabetic or numeric character"),
+    ("", "expected a comment or a line break", "did not find expected comment or line break"),
+    ("", "expected chomping or indentation indicators", "did not find expected comment or line break"),
+    ("while scanning a tag", "expected", "did not find expected whitespace or line break"),
     ("", "found unknown escape character", "found unknown escape character"),
 )
 """PyYAML's context and problem -> go-yaml's words. Others are the same, or as good as can be had."""
@@ -222,15 +238,18 @@ def _yaml_error(error: yaml.YAMLError, text: str) -> str:
     if not isinstance(error, yaml.MarkedYAMLError):
         return "yaml: control characters are not allowed"
     problem, context = error.problem or "", error.context or ""
+    if isinstance(error, yaml.composer.ComposerError) and problem.startswith("found undefined alias"):
+        return f"yaml: unknown anchor {problem.removeprefix('found undefined alias ')} referenced"
     for its_context, its_problem, words in _YAML_WORDS:
         if its_problem in problem and its_context in context:
             problem = words
             break
     line, mark = 0, error.problem_mark
     if mark:
-        at_end = not isinstance(error, yaml.scanner.ScannerError) and mark.index >= len(text) and mark.column > 0
+        scanning = isinstance(error, yaml.scanner.ScannerError)
+        at_end = mark.index >= len(text) and mark.column > 0 and (not scanning or problem == "could not find expected ':'")
         line = mark.line + at_end  # the end of the text is on a line of its own
-        line += bool(line) and isinstance(error, yaml.scanner.ScannerError)
+        line += bool(line) and scanning
     if not line and error.context_mark:
         line = error.context_mark.line
     return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
@@ -293,16 +312,22 @@ def _unreadable(key: str, word: str, name: str, entry: Mapping[str, Any], path: 
 
 
 _URL: Final = re.compile(
-    r"(?:([A-Za-z][A-Za-z0-9+.-]*)://)?(?:[^/?#@\s]*@)?((\[[0-9A-Fa-f:.]+\]|[^\s/?#:@%\[\]]*)(?::([0-9]*))?)(/[^?#]*)?(?:[?#].*)?\Z"
+    r"(?:([A-Za-z][A-Za-z0-9+.-]*)://)?([^/?#@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#:@%\[\]]*)(:[0-9]*)?(/[^?#]*)?(?:[?#].*)?\Z"
 )
 
 
-def default_server_url(text: str) -> Server:
-    """`DefaultServerURL`: without a scheme it is plain HTTP. Raises GoError for what is no URL and no host:port."""
-    found = _URL.match(text)
-    if found is None or not found[2] or (not found[1] and (found[5] or "/") != "/"):
-        raise GoError(f"host must be a URL or a host:port pair: {quote(text)}")
-    scheme = (found[1] or "http").lower()
-    port = found[4] or (443 if scheme == "https" else 80)
-    url = text if found[1] else f"http://{text}"
-    return Server(url.rstrip("/"), f"{found[3]}:{port}")
+def new_for_config(config: RestConfig) -> Server:
+    """`kubernetes.NewForConfig`, `DefaultServerURL`: without a scheme it is plain HTTP.
+
+    Raises GoError for what is no URL and no host:port, and for a token that is missing.
+    """
+    if config.token_problem:
+        raise GoError(config.token_problem)
+    found = _URL.match(config.host)
+    if found is None or not (found[3] or found[4]) or (not found[1] and (found[5] or "/") != "/"):
+        raise GoError(f"host must be a URL or a host:port pair: {quote(config.host)}")
+    scheme, user, name, port, path = (part or "" for part in found.groups())
+    scheme = scheme.lower() or "http"
+    user = re.sub(":.*@", ":***@", user)
+    address = name + (port if len(port) > 1 else ":443" if scheme == "https" else ":80")
+    return Server(f"{scheme}://{user}{name}{port}{path.rstrip('/')}", address)

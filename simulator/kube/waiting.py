@@ -14,12 +14,15 @@ from simulator.gocompat import MAX_DURATION, MILLISECOND, Duration, GoError
 from simulator.kube.rest import Waiting
 from simulator.ports import Chance, Clock
 
+_LOOK: Final = 100
+"""Nanoseconds that pass between two readings of a clock, and more."""
+
 DEADLINE_EXCEEDED: Final = "context deadline exceeded"
 
 
 def deadline(clock: Clock, timeout: Duration, parent: Duration | None = None) -> Duration | None:
-    """`context.WithTimeout`: the time at which the context ends, None for never."""
-    own = None if timeout >= MAX_DURATION else clock.now + timeout
+    """`context.WithTimeout`: the time at which the context ends, None for never. What is shorter than a look at the clock is over."""
+    own = None if timeout >= MAX_DURATION else clock.now + (timeout if timeout >= _LOOK else 0)
     if own is None or parent is None:
         return parent if own is None else own
     return min(own, parent)

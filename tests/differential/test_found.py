@@ -11,9 +11,11 @@ from simulator.cluster.objects import ClusterSpec, Container, Fault, Node, Owner
 from simulator.gocompat import GoError, atoi, errno_text
 from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec
-from simulator.kube.clientcmd import build_config_from_flags, default_server_url
+from simulator.kube.clientcmd import build_config_from_flags, new_for_config
 from simulator.kube.profile import Libraries
 from simulator.manager.releases import RELEASES
+from simulator.recordings.layout import Recording
+from simulator.recordings.worlds import world_of
 from simulator.runners.simulated import simulate
 from simulator.trace import ApiRequest
 from simulator.world import World
@@ -26,6 +28,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 users: [{name: u, user: {}}]
 current-context: c
 """
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 LOADED = (File("/sys/module/nvidia/refcnt", "0\n"), File("/etc/kubeconfig", KUBECONFIG))
 ENV = {"NODE_NAME": "n", "KUBECONFIG": "/etc/kubeconfig", "PATH": "/usr/bin"}
 
@@ -52,7 +55,7 @@ class Silent:
 
 def load(text, path="/k", files=()):
     host = FakeHost(HostSpec("h", container_files=(File("/k", text), *files)), ["/usr/bin"])
-    return default_server_url(build_config_from_flags(path, {}, host, Silent(), Libraries(), ""))
+    return new_for_config(build_config_from_flags(path, {}, host, Silent(), Libraries(), ""))
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -70,11 +73,26 @@ def test_the_last_goroutine_runs_first():
     assert [path.split("/")[6] for path in writes(outcome, "POST")] == ["c", "a", "b"]
 
 
+def test_a_nanosecond_is_over_at_once():
+    """A drain timeout of one nanosecond has passed before the first eviction is sent."""
+    outcome = run(pods=[gpu_pod("p")], ENABLE_AUTO_DRAIN="false", DRAIN_TIMEOUT_SECONDS="1ns")
+    assert outcome.exit_code == 1
+    assert outcome.stdout == "evicting pod default/p\n"
+    assert not writes(outcome, "POST")
+
+
 def test_a_mount_hides_what_was_mounted_below_it_before():
     """A walk from the root enters the first mount it meets, so the older mount below is out of reach until that one goes."""
     outcome = run(mounts=["/run/nvidia/driver/a", "/run/nvidia/driver", "/run/nvidia/driver/a/b"])
     assert outcome.exit_code == 0
     assert outcome.after.mounts == ("/run/nvidia/driver/a",)
+
+
+def test_a_mount_point_cannot_be_removed():
+    """A PID file that is a mount point is busy, whatever it holds."""
+    outcome = run(mounts=["/run/nvidia/nvidia-driver.pid"])
+    warnings = [line.message for line in outcome.log if line.level == "warning"]
+    assert warnings[-1].endswith("remove /run/nvidia/nvidia-driver.pid: device or resource busy")
 
 
 def test_errors_about_a_selector_s_key_were_reworded():
@@ -168,3 +186,26 @@ def test_a_server_that_is_no_url(server):
 def test_only_the_first_document_counts():
     """A kubeconfig is the first YAML document of its file."""
     assert load(KUBECONFIG + "---\nkind: Pod\n").address == "127.0.0.1:6443"
+
+
+def test_a_server_s_address_as_errors_show_it():
+    """The scheme in small letters, the password hidden, no query."""
+    server = load(KUBECONFIG.replace("http://127.0.0.1:6443", "HTTP://u:p@127.0.0.1:6443/x/?a=b"))
+    assert server == ("http://u:***@127.0.0.1:6443/x", "127.0.0.1:6443")
+
+
+def test_an_empty_token():
+    """A service account's token that is empty is found when the client is made."""
+    host = FakeHost(HostSpec("h", container_files=(File(TOKEN, ""),)), ["/usr/bin"])
+    env = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    config = build_config_from_flags("", env, host, Silent(), Libraries(), "")
+    with pytest.raises(GoError, match=f'read empty token from file "{TOKEN}"'):
+        new_for_config(config)
+
+
+@pytest.mark.parametrize(("server", "down"), [("http://127.0.0.1:6444", True), ("http://127.0.0.1:6443", False)])
+def test_nothing_listens_elsewhere(server, down):
+    """A recorded kubeconfig that names another address than the recorder's server meets a refused connection."""
+    files = {"/k": KUBECONFIG.replace("http://127.0.0.1:6443", server)}
+    given = {"env": {"KUBECONFIG": "/k"}, "host": {"files": files}, "cluster": {}}
+    assert world_of(Recording(case="c", release="v0.10.0", input=given, observed={}, file="f")).cluster.api_down == down

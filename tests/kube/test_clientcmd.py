@@ -7,7 +7,7 @@ import pytest
 from simulator.gocompat import GoError
 from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec
-from simulator.kube.clientcmd import build_config_from_flags, default_server_url
+from simulator.kube.clientcmd import build_config_from_flags, new_for_config
 from simulator.kube.profile import Libraries
 
 IN_CLUSTER = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
@@ -30,8 +30,8 @@ def build(kubeconfig="", env=None, files=(), directories=()):
     for path in directories:
         host.tree.make_directory(path)
     output = Streams()
-    named = build_config_from_flags(kubeconfig, env or {}, host, output, Libraries(), "0101 X")
-    return default_server_url(named), output.text
+    rest_config = build_config_from_flags(kubeconfig, env or {}, host, output, Libraries(), "0101 X")
+    return new_for_config(rest_config), output.text
 
 
 def test_in_a_pod():

@@ -64,11 +64,11 @@ def test_a_context_that_has_ended_is_still_asked_once():
 def test_deadlines():
     """The nearer one counts; the longest span is none."""
     clock = VirtualClock()
-    clock.sleep(10)
+    clock.sleep(1000)
     assert deadline(clock, MAX_DURATION) is None
-    assert deadline(clock, 5) == 15
-    assert deadline(clock, 50, parent=20) == 20
-    assert deadline(clock, MAX_DURATION, parent=20) == 20
+    assert deadline(clock, 500) == 1500
+    assert deadline(clock, 5000, parent=2000) == 2000
+    assert deadline(clock, MAX_DURATION, parent=2000) == 2000
 
 
 class Fixed:

@@ -1,0 +1,62 @@
+Feature: Field reports about RDMA
+  Reports B33, B35 and B40. Each scenario answers the question that was asked.
+
+  Background:
+    Given the host "converged-gpu-rdma-cleaned"
+    And the cluster "container-node"
+    And the setting GPU_DIRECT_RDMA_ENABLED is true
+
+  Rule: B33: MOFED is on the host, yet the run waits. Why, what state is my node in, and which version fixes it?
+    NVIDIA/k8s-driver-manager#123. v0.9.0 looked for the MOFED container's sign instead of the host's module. Meanwhile
+    operands are paused and the node is cordoned. v0.9.1 mends it.
+
+    @issue-123 @until-v0.9.0
+    Scenario: v0.9.0
+      Given the setting USE_HOST_MOFED is true
+      When driver-manager runs and is watched for 3600 seconds
+      Then it is still running
+      And the node is cordoned
+      And the operands stay paused
+
+    @issue-123 @since-v0.9.1
+    Scenario: v0.9.1 and later
+      Given the setting USE_HOST_MOFED is true
+      When driver-manager runs
+      Then the exit code is 0
+      And the node is schedulable
+      And no label changes but those that are created empty
+
+  Rule: B35: What is it waiting for, and does it end alone?
+    NVIDIA/gpu-operator#448. For the file that the MOFED container writes when it is ready. It ends alone.
+
+    @since-v0.9.1
+    Scenario: The network operator is hours late
+      Given after 7200 seconds the file "/run/mellanox/drivers/.driver-ready" appears
+      When driver-manager runs
+      Then the exit code is 0
+      And it takes between 7200 and 7206 seconds
+      And the node is schedulable
+      And no label changes but those that are created empty
+
+  Rule: B40: Will this restart take the fast path, and who uncordons?
+    NVIDIA/gpu-operator#2619. Yes, the digest is the same: nvidia_peermem stays loaded with the driver, MOFED is not waited
+    for, and nobody uncordons: that is left to whoever cordoned.
+
+    @since-v0.10.0
+    Scenario: The driver pod restarts during the operator's own upgrade flow
+      Given the host "container-driver-loaded"
+      And the module "nvidia_peermem" is loaded and holds "nvidia"
+      And a network card of vendor "0x15b3" at "0000:19:00.0"
+      And the setting DRIVER_CONFIG_DIGEST is sha256:5f2c
+      And the node has the annotation "nvidia.com/gpu-driver-upgrade-enabled" with the value "true"
+      And somebody has cordoned the node
+      When driver-manager runs
+      Then the exit code is 0
+      And the log says "skipping the uninstallation of the driver" 1 times
+      And no module is unloaded
+      And the node is cordoned
+      And "/run/nvidia/driver" is unmounted
+      And the file "/run/nvidia/nvidia-driver.pid" is removed
+      And the paused operands' pods are gone
+      And no label changes but those that are created empty
+      And nothing else on the node or host changed

@@ -1,0 +1,40 @@
+"""The tags of the feature suite: a closed list, beside an upstream issue's and the releases' own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from simulator.manager.releases import RELEASES
+from simulator.reading import nearest
+
+TAGS: Final = {
+    "quirk": "a reproduced upstream bug; the description names where it is upstream",
+    "verified": "a recording of the real program shows the same; the description names it",
+    "slow": "takes more than 250 ms",
+    "container": "needs a real image",
+}
+VALUED: Final = {
+    "issue-N": "an issue of NVIDIA/k8s-driver-manager",
+    "since-RELEASE": "holds from this release on",
+    "until-RELEASE": "holds up to this release",
+}
+ORDER: Final = {tag: index for index, tag in enumerate(RELEASES)}
+
+
+def problem(tag: str) -> str:
+    """What is wrong with a tag, empty if it is registered."""
+    match = re.fullmatch(r"(issue|since|until)-(.+)", tag)
+    if match is None:
+        return "" if tag in TAGS else f"the tag @{tag} is not registered; {nearest(tag, TAGS)}"
+    if match[1] == "issue":
+        return "" if match[2].isdecimal() else f"the tag @{tag} names no issue; write its number"
+    return "" if match[2] in RELEASES else f"the tag @{tag} names no release; {nearest(match[2], RELEASES)}"
+
+
+def releases(tags: Collection[str]) -> tuple[int, int]:
+    """The first and the last release that tags allow, as indices."""
+    since = max((index for tag, index in ORDER.items() if f"since-{tag}" in tags), default=0)
+    until = min((index for tag, index in ORDER.items() if f"until-{tag}" in tags), default=len(ORDER) - 1)
+    return since, until

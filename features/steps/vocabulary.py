@@ -1,0 +1,83 @@
+"""The vocabulary as a page: `python -m features.steps.vocabulary > docs/vocabulary.md`.
+
+Made from the step definitions themselves, so that it says what is matched. `tests/features` checks that the page is up to
+date.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pytest_bdd.steps import step_function_context_registry
+
+import features.steps.given
+import features.steps.then
+import features.steps.when  # noqa: F401  # its definitions are found in the registry
+from features.steps.tags import TAGS, VALUED
+from simulator.scenario import load_cluster, names
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A step definition: its keyword, its sentence, what it says of itself."""
+
+    keyword: str
+    sentence: str
+    doc: str
+    matches: Callable[[str], bool]
+
+
+def definitions() -> list[Definition]:
+    """Every step definition, Given before When before Then, each in the order of its module."""
+    order = ("given", "when", "then")
+    found = [
+        Definition(context.type or "", context.parser.name, inspect.getdoc(context.step_func) or "", context.parser.is_matching)
+        for context in step_function_context_registry.values()
+        if context.step_func.__module__.startswith("features.steps.")
+    ]
+    return sorted(found, key=lambda definition: order.index(definition.keyword))
+
+
+_INTRODUCTION = """\
+# Vocabulary
+
+<!-- Made by `python -m features.steps.vocabulary > docs/vocabulary.md`; change the step definitions, not this page. -->
+
+Every sentence a scenario may use. `{name}` stands for one word, `"{name}"` for anything between quotes, `{name:number}` for
+a number, `{name:rest}` for the rest of the line, `{name=a|b}` for one of these; `(this|that)` is either, `[ this]` may be
+left out. A table or a block of text follows a sentence that ends in a colon.
+"""
+
+_TITLES = {
+    "given": "## Given: a known world, and what is different about it here",
+    "when": "## When: one run of driver-manager",
+    "then": "## Then: what can be observed",
+}
+
+
+def page() -> Iterator[str]:
+    """The page, line by line."""
+    yield from _INTRODUCTION.splitlines()
+    keyword = ""
+    for definition in definitions():
+        if definition.keyword != keyword:
+            keyword = definition.keyword
+            yield from ("", _TITLES[keyword])
+        yield from ("", f"- `{definition.sentence}`", "")
+        yield from (line and f"  {line}" for line in definition.doc.splitlines())
+    yield from ("", "## Tags", "")
+    yield from (f"- `@{tag}`: {text}" for tag, text in {**TAGS, **VALUED}.items())
+    yield from ("", "## Named clusters", "")
+    yield from (f"- `{name}`: {load_cluster(name).description}" for name in names("clusters"))
+
+
+def main() -> None:
+    """Print the page."""
+    sys.stdout.write("\n".join(page()) + "\n")
+
+
+if __name__ == "__main__":
+    main()
