@@ -200,6 +200,8 @@ def _put(document: Any, path: str, value: Any, *, insert: bool) -> Any:
 
 
 def _drop(document: Any, path: str) -> Any:
+    if path == "":
+        raise GoError("the whole document cannot be removed")
     _get(document, path)
     parent, token = _parent(document, path)
     if isinstance(parent, list):

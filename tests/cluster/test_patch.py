@@ -116,6 +116,8 @@ def test_json_patch(operations, result):
         [1],
         [{"op": "add", "path": "/x"}],
         [{"op": "add", "path": "x", "value": 1}],
+        [{"op": "remove", "path": ""}],
+        [{"op": "move", "from": "", "path": "/a"}],
         [{"op": "remove", "path": "/nothing"}],
         [{"op": "remove", "path": "/a/7"}],
         [{"op": "test", "path": "/a/0", "value": 5}],
