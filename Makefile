@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test bench coverage mutation pages build clean
+.PHONY: help setup lock lint format features test bench coverage mutation docs pages build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,8 @@ lock: ## renew requirements.lock from pyproject.toml
 features: setup ## the main job: every scenario on the simulated runner
 	$(BIN)/python -m pytest features/ -n $(JOBS) -q
 
-test: setup lint ## all tests, with the linters
+test: setup lint ## all tests, with the linters; the features for every release
+	for release in v0.9.0 v0.9.1 v0.11.0 v0.12.0; do $(BIN)/python -m pytest features/ -n $(JOBS) -q --release $$release || exit 1; done
 	$(BIN)/python -m pytest -n $(JOBS) -q
 
 lint: setup ## Ruff, mypy strict, import contracts
@@ -43,7 +44,12 @@ format: setup ## let Ruff format and mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: setup ## the documentation as a site in site/; a warning is an error
+	$(BIN)/mkdocs build --quiet --strict
+
 pages: setup ## renew the generated pages in docs/
+	$(BIN)/python -m features.steps.vocabulary > docs/vocabulary.md.part && mv docs/vocabulary.md.part docs/vocabulary.md
+	$(BIN)/python -m simulator.report.host_page > docs/hosts.md.part && mv docs/hosts.md.part docs/hosts.md
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
 
@@ -62,4 +68,4 @@ build: setup ## wheel and sdist
 	$(BIN)/python -m build --no-isolation
 
 clean: ## remove what make made
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) dist build site mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,0 +1,15 @@
+"""The page of named hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simulator.report.host_page import page
+
+
+@pytest.mark.slow
+def test_the_page_is_up_to_date():
+    """`make pages` writes what stands there."""
+    assert (Path(__file__).parents[2] / "docs/hosts.md").read_text(encoding="utf-8") == page()
