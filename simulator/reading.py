@@ -44,8 +44,10 @@ def printable(text: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """A mend for an unknown name: the names most like it, or all of them if they are few."""
     names = sorted(known)
+    part = name.split("-", maxsplit=1)[0]
     likely = [other for other in names if name and other.startswith(name)]
-    likely += [other for other in difflib.get_close_matches(name, names, n=3, cutoff=0.5) if other not in likely]
+    likely += [other for other in difflib.get_close_matches(name, names, n=3, cutoff=0.6) if other not in likely]
+    likely += [other for other in names if len(part) > 2 and part in other.split("-") and other not in likely]
     close = likely[:3]
     if close:
         return "did you mean " + " or ".join(close) + "?"
@@ -77,7 +79,7 @@ class Place:
     def mapping(self, known: Iterable[str] | None = None) -> Mapping[str, Any]:
         """A mapping with text keys, none of them unknown."""
         if not isinstance(self.value, dict):
-            self.fail(f"is {_kind(self.value)}, not a mapping", "write `key: value` lines")
+            self.fail(f"is {_kind(self.value)} {_written(self.value)}".rstrip() + ", not a mapping", f"write {self._sample(known)}")
         for key in self.value:
             if not isinstance(key, str):
                 self.fail(f"has the key {key!r}, which is {_kind(key)}", f'write it as text: "{key}"')
@@ -87,6 +89,12 @@ class Place:
                 if key not in allowed:
                     self.fail(f'has the unknown key "{key}"', nearest(key, allowed))
         return self.value
+
+    @staticmethod
+    def _sample(known: Iterable[str] | None) -> str:
+        """What a mapping of known keys looks like."""
+        keys = list(known or ())[:4]
+        return f"`{{{', '.join(f'{key}: ...' for key in keys)}}}`" if keys else "`key: value` lines"
 
     def get(self, key: str) -> Place | None:
         """The place below, if it is there and not null."""
@@ -126,7 +134,9 @@ class Place:
     def text(self) -> str:
         """A text. A number or a boolean is an error: YAML would have changed its spelling."""
         if not isinstance(self.value, str):
-            self.fail(f"is {_kind(self.value)} {self.value!r}, not text", f'put it in quotes: "{self.value}"')
+            written = _written(self.value)
+            mend = f'put it in quotes: "{written}"' if isinstance(self.value, bool | int | float) else "write a text"
+            self.fail(f"is {_kind(self.value)} {written}".rstrip() + ", not text", mend)
         return self.value
 
     def texts(self) -> tuple[str, ...]:
@@ -136,13 +146,13 @@ class Place:
     def boolean(self) -> bool:
         """True or false."""
         if not isinstance(self.value, bool):
-            self.fail(f"is {_kind(self.value)} {self.value!r}, not a boolean", "write true or false")
+            self.fail(f"is {_kind(self.value)} {_written(self.value)}".rstrip() + ", not a boolean", "write true or false")
         return self.value
 
     def integer(self, low: int = -(2**31), high: int = 2**31) -> int:
         """A whole number within bounds."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):
-            self.fail(f"is {_kind(self.value)} {self.value!r}, not a whole number")
+            self.fail(f"is {_kind(self.value)} {_written(self.value)}".rstrip() + ", not a whole number")
         if not low <= self.value <= high:
             self.fail(f"is {self.value}, out of range", f"write a number from {low} to {high}")
         return self.value
@@ -151,7 +161,7 @@ class Place:
         """A span in seconds, not negative."""
         value = self.value
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-            self.fail(f"is {_kind(value)} {value!r}, not a number of seconds")
+            self.fail(f"is {_kind(value)} {_written(value)}".rstrip() + ", not a number of seconds")
         if not 0 <= value <= high:
             self.fail(f"is {value}, out of range", f"write seconds from 0 to {high:g}")
         return float(value)
@@ -175,6 +185,25 @@ class Place:
         if len(value.encode("utf-8", "surrogateescape")) > 4095:
             self.fail("is longer than a path can be (4095 bytes)")
         return os.path.normpath(value).replace("//", "/")
+
+
+def _written(value: Any) -> str:
+    """A scalar as it stands in the file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(getattr(value, "written", value)) if isinstance(value, int | float) else ""
+
+
+class _Integer(int):
+    """A whole number that knows how it was written: 0x2236, 0755, 1_000."""
+
+    written: str
+
+
+class _Fraction(float):
+    """A number that knows how it was written: 24.10."""
+
+    written: str
 
 
 def _kind(value: Any) -> str:
@@ -213,6 +242,20 @@ def _no_duplicates(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     return out
 
 
+def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
+    number = _Integer(yaml.constructor.SafeConstructor.construct_yaml_int(loader, node))
+    number.written = node.value
+    return number
+
+
+def _fraction(loader: _Loader, node: yaml.ScalarNode) -> float:
+    number = _Fraction(yaml.constructor.SafeConstructor.construct_yaml_float(loader, node))
+    number.written = node.value
+    return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_Loader.add_constructor("tag:yaml.org,2002:float", _fraction)
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_duplicates)
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
 

@@ -175,7 +175,7 @@ def _reference(place: Place, folder: Path, load: Any, read: Any) -> Any:
     except InputError as error:
         if error.file:
             raise
-        place.fail(error.problem, error.mend)
+        place.fail(f"names nothing: {error.problem}", error.mend)
 
 
 def read_change(place: Place) -> PlannedChange:

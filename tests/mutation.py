@@ -33,10 +33,9 @@ def main() -> int:
     unexplained = [name for name in alive if not any(fnmatch.fnmatch(name, pattern) for pattern in reasons)]
     counts = Counter(found.values())
     score = 100 * (len(found) - len(alive)) / len(found) if found else 0.0
-    print(f"{len(found)} mutants: {', '.join(f'{count} {status}' for status, count in counts.most_common())}")
-    print(f"mutation score {score:.1f} %; {len(alive)} survivors, {len(unexplained)} of them without a reason")
-    for name in unexplained:
-        print(f"  {name}")
+    sys.stdout.write(f"{len(found)} mutants: {', '.join(f'{count} {status}' for status, count in counts.most_common())}\n")
+    sys.stdout.write(f"mutation score {score:.1f} %; {len(alive)} survivors, {len(unexplained)} of them without a reason\n")
+    sys.stdout.writelines(f"  {name}\n" for name in unexplained)
     return score < LEAST
 
 

@@ -38,6 +38,7 @@ Feature: What is read from the node
       When driver-manager runs
       Then the log has, in this order:
         """
+        info: Getting current value of the "nvidia.com/gpu.deploy.operator-validator" node label
         info: Getting current value of the "nvidia.com/gpu.deploy.vgpu-device-manager" node label
         info: Getting current value of the "nvidia.com/gpu.deploy.client" node label
         info: Getting current value of the "nvidia.com/gpu.deploy.dra-driver" node label

@@ -44,7 +44,7 @@ def definitions() -> list[Definition]:
 _INTRODUCTION = """\
 # Vocabulary
 
-<!-- Made by `python -m features.steps.vocabulary > docs/vocabulary.md`; change the step definitions, not this page. -->
+<!-- Made by `make pages`; change the step definitions, not this page. -->
 
 Every sentence a scenario may use. `{name}` stands for one word, `"{name}"` for anything between quotes, `{name:number}` for
 a number, `{name:rest}` for the rest of the line, `{name=a|b}` for one of these; `(this|that)` is either, `[ this]` may be

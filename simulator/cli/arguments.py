@@ -11,9 +11,9 @@ from simulator.manager.whatif import WHAT_IFS
 from simulator.reading import InputError, nearest
 
 
-def add_release(parser: argparse.ArgumentParser, default: str | None = DEFAULT) -> None:
-    """`--release R`."""
-    text = f" (default {default})" if default else ""
+def add_release(parser: argparse.ArgumentParser, default: str | None = DEFAULT, otherwise: str = "") -> None:
+    """`--release R`. `otherwise` says what holds without it, where that is not `default`."""
+    text = f" (default {otherwise or default})" if otherwise or default else ""
     parser.add_argument("--release", metavar="R", default=default, help=f"upstream tag{text}: {', '.join(RELEASES)}")
 
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verdict", action="store_true", help="what the host check says of each, what is true, where the two differ"
     )
-    add_release(parser, default=None)
+    add_release(parser, default=None, otherwise=DEFAULT)
     add_output(parser, "json")
 
 

@@ -26,10 +26,13 @@ OK: Final = 0
 CHECK_FAILED: Final = 1
 BAD_INPUT: Final = 2
 
-_FIRST: Final = """\
-Try this first:
+_LISTING: Final = """\
+commands (each has --help):
+{}
+
+try this first:
   dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
-"""
+""".format("\n".join(f"  {name:<10} {text}" for name, text in SUBCOMMANDS.items()))
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,19 +47,16 @@ def main(argv: Sequence[str]) -> int:
     """Run dmsim with arguments; returns the exit code."""
     parser = Parser(
         prog="dmsim",
+        usage="dmsim [-h] [--version] COMMAND ...",
         description="A faithful model of NVIDIA's k8s-driver-manager.",
-        epilog=_FIRST,
+        epilog=_LISTING,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"dmsim {__version__}")
-    if not argv:
-        parser.print_help()
-        return OK
-    name = argv[0]
+    name = argv[0] if argv else "--help"
     if name.startswith("-"):
-        _add_listing(parser)
-        parser.parse_args(argv)
+        parser.parse_args([name, *argv[1:]])
         return OK
     if name not in SUBCOMMANDS:
         parser.error(f'there is no subcommand "{name}"; {nearest(name, SUBCOMMANDS)}')
@@ -70,11 +70,6 @@ def main(argv: Sequence[str]) -> int:
     except InputError as error:
         sys.stderr.write(f"dmsim {name}: {error}\n")
         return BAD_INPUT
-
-
-def _add_listing(parser: argparse.ArgumentParser) -> None:
-    rows = "\n".join(f"  {name:<10} {text}" for name, text in SUBCOMMANDS.items())
-    parser.epilog = f"subcommands (each has --help):\n{rows}\n\n{_FIRST}"
 
 
 def entry() -> NoReturn:

@@ -26,7 +26,7 @@ from simulator.recordings.replaying import differences, replayed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dirs", metavar="DIR", nargs="+", help="a folder of recordings")
-    add_release(parser, default=None)
+    add_release(parser, default=None, otherwise="each recording's own")
     parser.add_argument("--program", choices=PROGRAMS, help="only recordings of this program")
     parser.add_argument("-k", metavar="TEXT", dest="text", default="", help="only cases whose id holds TEXT")
     parser.add_argument("--write", metavar="OUT", help="also write the model's own observations, OUT/<release>/<id>.json (one DIR)")
@@ -61,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
             failed += 1
             sys.stdout.write(f"{recording.release} {recording.case}\n")
             sys.stdout.writelines(f"  {mismatch}\n" for mismatch in found)
+    if not passed and not failed:
+        sys.stdout.write("no recording fits\n")
     sys.stdout.write(f"{passed} passed, {failed} failed\n")
     return 1 if failed or not passed else 0
 

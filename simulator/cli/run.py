@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster", metavar="NAME|FILE", help="a named cluster, or a cluster file (default: a container node named by NODE_NAME)"
     )
-    add_release(parser, default=None)
+    add_release(parser, default=None, otherwise=f"the world file's, else {DEFAULT}")
     parser.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable of the program; may be repeated")
     parser.add_argument("--what-if", metavar="NAME", default=None, help="put a proposed upstream change on top")
     parser.add_argument(

@@ -106,9 +106,10 @@ def verdicts(judgements: Sequence[Judgement], release: str) -> Iterator[str]:
             yield f"{judgement.host.name}: the host check says {_yes(judgement.host_check)}, against the verdict of its file"
     counts = _counts(judgements)
     hosts = [judgement.host for judgement in judgements]
+    unknown = f", {counts['unknown']} without a verdict in the file" if counts["unknown"] else ""
     yield (
         f"{release}: {_number(len(hosts), 'host')} of {_number(_kinds(hosts), 'kind')}, {counts['right']} right,"
-        f" {_number(counts['false_negatives'], FALSE_NEGATIVE)}, {_number(counts['false_positives'], FALSE_POSITIVE)}"
+        f" {_number(counts['false_negatives'], FALSE_NEGATIVE)}, {_number(counts['false_positives'], FALSE_POSITIVE)}{unknown}"
     )
 
 
@@ -193,9 +194,15 @@ def _kinds(hosts: Iterable[HostSpec]) -> int:
     return len({host.kind for host in hosts if host.kind})
 
 
-def _counts(judgements: Iterable[Judgement]) -> dict[str, int]:
-    found = Counter(judgement.difference for judgement in judgements)
-    return {"right": found[""], "false_negatives": found[FALSE_NEGATIVE], "false_positives": found[FALSE_POSITIVE]}
+def _counts(judgements: Sequence[Judgement]) -> dict[str, int]:
+    known = [judgement for judgement in judgements if judgement.host.verdict is not None]
+    found = Counter(judgement.difference for judgement in known)
+    return {
+        "right": found[""],
+        "false_negatives": found[FALSE_NEGATIVE],
+        "false_positives": found[FALSE_POSITIVE],
+        "unknown": len(judgements) - len(known),
+    }
 
 
 def _number(count: int, noun: str) -> str:

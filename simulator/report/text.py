@@ -55,15 +55,16 @@ def _line(difference: Difference) -> str:
 
 
 def summary(outcome: Outcome) -> Iterator[str]:
-    """What changed, how long it took, how it ended: a line each."""
+    """What changed, what did not, how long it took, how it ended: a line each."""
     changed = differences(outcome.before, outcome.after)
     yield f"--- {outcome.release}, {seconds(outcome.elapsed)} simulated"
     yield "changed:" if changed else "changed: nothing"
     for difference in changed:
         yield _line(difference)
-    gpus = outcome.after.gpu_drivers
-    for address in sorted(gpus):
-        if outcome.before.gpu_drivers.get(address) == gpus[address]:
-            still = f"is still on {gpus[address]}" if gpus[address] else "still has no driver"
-            yield f"  {'':<11} GPU {address} {still}"
+    before, after = outcome.before.gpu_drivers, outcome.after.gpu_drivers
+    same = [address for address in sorted(after) if before.get(address) == after[address]]
+    if same:
+        yield "unchanged:"
+    for address in same:
+        yield _line(Difference("gpu", f"{address}: {after[address] or 'no driver'}"))
     yield ending(outcome)

@@ -117,7 +117,7 @@ def test_a_host_of_ones_own(capsys, tmp_path):
     code, lines = run(capsys, "--verdict", str(path))
     assert code == 0
     assert lines[1].split() == ["mine", "no", "-", "?"]
-    assert lines[-1] == "v0.10.0: 1 host of 0 kinds, 1 right, 0 false negatives, 0 false positives"
+    assert lines[-1] == "v0.10.0: 1 host of 0 kinds, 0 right, 0 false negatives, 0 false positives, 1 without a verdict in the file"
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_the_table_as_a_document(capsys):
     code = main(["hosts", "--verdict", "-o", "json"])
     document = json.loads(capsys.readouterr().out)
     assert code == 0
-    assert document["counts"] == {"right": 39, "false_negatives": 20, "false_positives": 1}
+    assert document["counts"] == {"right": 39, "false_negatives": 20, "false_positives": 1, "unknown": 0}
     assert (document["release"], len(document["hosts"])) == (DEFAULT, 60)
 
 

@@ -196,7 +196,7 @@ def test_bad_host_files(capsys, tmp_path, text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("node: {labels: {nvidia.com/gpu.deploy.dcgm: true}}\n", 'put it in quotes: "True"'),
+        ("node: {labels: {nvidia.com/gpu.deploy.dcgm: true}}\n", 'put it in quotes: "true"'),
         ("node: {labels: {a: 'x y'}}\n", "is an impossible label value"),
         ("node: {labels: {'a b': x}}\n", "impossible label key"),
         ("node: {name: Upper}\n", "is no name"),
@@ -223,7 +223,7 @@ def test_bad_cluster_files(capsys, tmp_path, text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("host: nowhere\n", "host there is no host named"),
+        ("host: nowhere\n", 'host names nothing: there is no host named "nowhere"'),
         ("cluster: container-node\n", 'lacks the key "host"'),
         ("host: clean\nenv: {NODE_NAME: 1}\n", 'put it in quotes: "1"'),
         ("host: clean\nrelease: v9\n", "there is no release"),
@@ -296,7 +296,10 @@ def test_replay(capsys):
 
 def test_replay_of_nothing_fails(capsys):
     """Exit code 1."""
-    assert call(capsys, "replay", str(fixtures() / "recordings"), "-k", "no-such-case")[:2] == (1, "0 passed, 0 failed\n")
+    assert call(capsys, "replay", str(fixtures() / "recordings"), "-k", "no-such-case")[:2] == (
+        1,
+        "no recording fits\n0 passed, 0 failed\n",
+    )
 
 
 def test_replay_names_each_mismatch(capsys, tmp_path):

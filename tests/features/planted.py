@@ -102,6 +102,34 @@ def labels_read_in_another_order(patch: pytest.MonkeyPatch) -> None:
 
 
 @fault
+def unreadable_label_counts_as_absent(patch: pytest.MonkeyPatch) -> None:
+    """A request for a label that fails is no failure."""
+    get = KubeClient.get_node_label_value
+
+    def gets(self: KubeClient, node: str, label: str) -> str:
+        try:
+            return get(self, node, label)
+        except GoError:
+            return ""
+
+    patch.setattr(KubeClient, "get_node_label_value", gets)
+
+
+@fault
+def unreadable_annotation_counts_as_absent(patch: pytest.MonkeyPatch) -> None:
+    """A request for the annotation that fails is no failure."""
+    get = KubeClient.get_node_annotation_value
+
+    def gets(self: KubeClient, node: str, annotation: str) -> str:
+        try:
+            return get(self, node, annotation)
+        except GoError:
+            return ""
+
+    patch.setattr(KubeClient, "get_node_annotation_value", gets)
+
+
+@fault
 def device_plugin_not_paused(patch: pytest.MonkeyPatch) -> None:
     """One label is left out of the pausing patch."""
     patch.setattr(DriverManager, "always", tuple(label for label in labels.ALWAYS if label != labels.DEVICE_PLUGIN))
@@ -191,6 +219,27 @@ def nvidia_smi_found_anywhere(patch: pytest.MonkeyPatch) -> None:
     """The command is looked up along a PATH that the host might have."""
     more = ("/opt/bin", "/home/kubernetes/bin/nvidia/bin", "/run/current-system/sw/bin", "/usr/lib/wsl/lib", "/busybox")
     patch.setattr(releases, "_IMAGE_PATH", (*releases._IMAGE_PATH, *more))
+
+
+@fault
+def nvidia_smi_in_one_place_only(patch: pytest.MonkeyPatch) -> None:
+    """The command is looked for in /usr/bin alone."""
+    patch.setattr(releases, "_IMAGE_PATH", ("/usr/bin",))
+
+
+@fault
+def no_chroot_is_an_error(patch: pytest.MonkeyPatch) -> None:
+    """An image without chroot fails the run."""
+    checks = DriverManager.is_host_driver
+
+    def fails(self: DriverManager) -> bool:
+        try:
+            self.host.run(("chroot",) * 3)
+        except steps.CommandNotFound:
+            raise GoError("no chroot") from None
+        return checks(self)
+
+    patch.setattr(DriverManager, "is_host_driver", fails)
 
 
 @fault
@@ -286,6 +335,32 @@ def pods_of_other_nodes_waited_for(patch: pytest.MonkeyPatch) -> None:
 
 
 @fault
+def nvsm_waited_for(patch: pytest.MonkeyPatch) -> None:
+    """An operand that nobody waits for upstream."""
+    patch.setattr(DriverManager, "waited_for", (*labels.WAITED_FOR, labels.Wait("nvidia-nvsm", "nvidia-nvsm")))
+
+
+@fault
+def operators_namespace_ignored(patch: pytest.MonkeyPatch) -> None:
+    """Operands are looked for in all namespaces."""
+    wait = KubeClient.wait_for_pod_termination
+    patch.setattr(KubeClient, "wait_for_pod_termination", lambda self, app, _, node, limit: wait(self, app, "", node, limit))
+
+
+@fault
+def pods_of_custom_label_waited_for(patch: pytest.MonkeyPatch) -> None:
+    """The user's own DaemonSets are waited for."""
+    waits = DriverManager.wait_for_pods_to_terminate
+
+    def also(self: DriverManager) -> None:
+        waits(self)
+        if self.custom_operand_value:
+            v0_12_0.wait_for_pods_with_node_selector(self.kube, self.config.node_name, self.config.node_label_for_gpu_pod_eviction)
+
+    patch.setattr(DriverManager, "wait_for_pods_to_terminate", also)
+
+
+@fault
 def polled_every_second(patch: pytest.MonkeyPatch) -> None:
     """Operands are asked for every second instead of every five."""
     patch.setattr(kubernetes, "POLL_INTERVAL", SECOND)
@@ -328,6 +403,40 @@ def foreign_cordon_kept(patch: pytest.MonkeyPatch) -> None:
 def upgrade_policy_ignored(patch: pytest.MonkeyPatch) -> None:
     """The annotation does not take eviction and drain away."""
     patch.setattr(DriverManager, "is_driver_auto_upgrade_policy_enabled", lambda _: False)
+
+
+@fault
+def eviction_setting_ignored(patch: pytest.MonkeyPatch) -> None:
+    """GPU pods are evicted unless the upgrade policy forbids it."""
+    patch.setattr(
+        DriverManager, "is_gpu_pod_eviction_enabled", lambda self: not DriverManager.is_driver_auto_upgrade_policy_enabled(self)
+    )
+
+
+@fault
+def pods_of_other_nodes_evicted(patch: pytest.MonkeyPatch) -> None:
+    """Lists of all namespaces leave the node out."""
+    lists = clientset.Clientset.list_pods
+
+    def everywhere(self: clientset.Clientset, namespace: str, options: dict[str, str], ends: int | None = None) -> object:
+        return lists(self, namespace, options if namespace else {**options, "fieldSelector": ""}, ends)
+
+    patch.setattr(clientset.Clientset, "list_pods", everywhere)
+
+
+@fault
+def every_accelerator_is_a_gpu(patch: pytest.MonkeyPatch) -> None:
+    """Any vendor's GPU and any resource of NVIDIA's counts."""
+
+    def broadly(pod: clientset.Object) -> bool:
+        return any(
+            "gpu" in name.lower() or "nvidia.com/" in name
+            for container in pod["spec"].get("containers", ())
+            for name in container.get("resources", {}).get("limits", {})
+        )
+
+    patch.setattr(kubernetes, "requests_gpu", broadly)
+    patch.setattr(v0_12_0, "requests_gpu", broadly)
 
 
 @fault
@@ -550,6 +659,25 @@ def first_unload_failure_told(patch: pytest.MonkeyPatch) -> None:
 
 
 @fault
+def missing_root_is_an_error(patch: pytest.MonkeyPatch) -> None:
+    """A root that is not there cannot be unmounted."""
+    unmounts = DriverManager.unmount_rootfs
+
+    def fails(self: DriverManager) -> None:
+        if not self.exists(steps.DRIVER_ROOT):
+            raise GoError("no root")
+        unmounts(self)
+
+    patch.setattr(DriverManager, "unmount_rootfs", fails)
+
+
+@fault
+def foreign_modules_unloaded(patch: pytest.MonkeyPatch) -> None:
+    """Network and vfio drivers go too."""
+    patch.setattr(steps, "MODULES", (*steps.MODULES, "mlx5_core", "vfio_pci"))
+
+
+@fault
 def root_not_unmounted(patch: pytest.MonkeyPatch) -> None:
     """The driver's root stays mounted."""
     patch.setattr(steps, "recursive_unmount", lambda *_: None)
@@ -677,6 +805,39 @@ def lost_requests_not_repeated(patch: pytest.MonkeyPatch) -> None:
 def refused_restore_is_a_warning(patch: pytest.MonkeyPatch) -> None:
     """From v0.11.0 on too."""
     patch.setattr(v0_11_0._RescheduleFailureIsFatal, "reschedule_failed", DriverManager.reschedule_failed)
+
+
+@fault
+def unreadable_boolean_is_false(patch: pytest.MonkeyPatch) -> None:
+    """`maybe` means no."""
+    parse = urfave.parse_bool
+
+    def parses(text: str) -> bool:
+        try:
+            return parse(text)
+        except GoError:
+            return False
+
+    patch.setattr(urfave, "parse_bool", parses)
+
+
+@fault
+def node_name_not_required(patch: pytest.MonkeyPatch) -> None:
+    """A run without NODE_NAME begins."""
+    flags = tuple(replace(flag, required=False) for flag in releases.FLAGS)
+    patch.setattr(releases, "FLAGS", flags)
+
+
+@fault
+def errors_are_retried(patch: pytest.MonkeyPatch) -> None:
+    """An error of the server's is repeated after a second, as a lost GET is."""
+    delay = rest._retry_delay
+
+    def also(request: object, response: object, failure: object) -> int | None:
+        wait = delay(request, response, failure)  # type: ignore[arg-type]
+        return 1 if wait is None and response is not None and response.status >= 429 else wait  # type: ignore[attr-defined]
+
+    patch.setattr(rest, "_retry_delay", also)
 
 
 @fault
