@@ -314,7 +314,7 @@ def read_any(document: dict[str, object]) -> HostSpec | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(spoilt)
 def test_any_document_is_a_host_or_an_error(document):
     """Whatever a document holds, it is read, or refused with one message."""
@@ -322,7 +322,7 @@ def test_any_document_is_a_host_or_an_error(document):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(hosts, st.sampled_from([*CHROOTS]))
 def test_any_host_can_be_asked(document, flavour):
     """Whatever host is described, it can be rendered, and the host check made."""

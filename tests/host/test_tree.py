@@ -131,7 +131,7 @@ steps = st.sampled_from(["..", ".", "", "etc", "x", "up", "out", "run", "proc", 
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(steps, max_size=8), st.lists(steps, max_size=6), st.booleans())
 def test_no_look_up_leaves_the_host(path, target, absolute):
     """Whatever a path or a link in the host says, what is found lies in the host or in what it shares."""

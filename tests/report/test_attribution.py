@@ -109,7 +109,7 @@ CLAUSES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(CLAUSES, min_size=1, max_size=3))
 def test_the_set_found_explains_the_trace_and_is_a_smallest_one(worlds):
     """With it alone the newer release does what it does; without any one member it does not. Also after other worlds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.manager.releases import RELEASES
@@ -20,7 +20,7 @@ from tests.worlds import worlds
 TAGS = st.sampled_from(list(RELEASES))
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=150)
 @given(worlds, TAGS)
 def test_random_worlds_never_crash_the_model(world: World, release):
     """Every run ends by itself, by a signal or by the runner, with a whole trace."""
@@ -47,7 +47,7 @@ def test_random_worlds_never_crash_the_model(world: World, release):
     )
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40)
 @given(worlds, TAGS)
 def test_a_run_is_deterministic(world: World, release):
     """The same world, release and seed leave the same trace."""
@@ -57,7 +57,7 @@ def test_a_run_is_deterministic(world: World, release):
     assert not mismatches(release, observation(one), observation(other))
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40)
 @given(worlds, TAGS)
 def test_a_what_if_that_is_not_set_changes_nothing(world: World, release):
     """Its flag is there, and only help shows it."""
@@ -71,7 +71,7 @@ def test_a_what_if_that_is_not_set_changes_nothing(world: World, release):
     assert plain.exit_code == overlaid.exit_code
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40)
 @given(worlds, TAGS)
 def test_a_world_goes_on_after_a_run(world: World, release):
     """What a run left is a world for the next one."""
