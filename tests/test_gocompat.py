@@ -54,6 +54,8 @@ def test_any_other_boolean_is_an_error_that_quotes_it(text):
         ("-9223372036854775808ns", -(2**63)),
         ("0.3333333333333333333h", 20 * go.MINUTE),
         ("0.100000000000000000000h", 6 * go.MINUTE),
+        ("0.9223372036854775808h", 3320413933267),
+        ("0.9223372036854775809h", 3320413933267),
     ],
 )
 def test_durations(text, span):
@@ -78,6 +80,8 @@ def test_durations(text, span):
         ('hello "x"', r'time: invalid duration "hello \"x\""'),
         ("9223372036854775808ns", 'time: invalid duration "9223372036854775808ns"'),
         ("9223372036854775.808us", 'time: invalid duration "9223372036854775.808us"'),
+        ("9223372036854775.809us", 'time: invalid duration "9223372036854775.809us"'),
+        ("9223372036854775808ns1ns", 'time: invalid duration "9223372036854775808ns1ns"'),
         ("-9223372036854775809ns", 'time: invalid duration "-9223372036854775809ns"'),
         ("3000000h", 'time: invalid duration "3000000h"'),
     ],
@@ -207,3 +211,11 @@ def test_errno_texts():
     assert go.errno_number("EBUSY") == 16
     assert go.errno_number("errorcode") is None
     assert go.errno_number("ENOSUCH") is None
+
+
+def test_an_errno_by_number_and_by_name():
+    """A number without a name is written as itself."""
+    assert go.errno_name(16) == "EBUSY"
+    assert go.errno_name(9999) == "9999"
+    assert go.errno_number("EBUSY") == 16
+    assert go.errno_number("ENOTHING") is None

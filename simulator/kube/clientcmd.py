@@ -185,8 +185,7 @@ def _wrong_types(document: Mapping[str, Any]) -> Iterator[str]:
         entries = document.get(f"{word}s")
         if entries is not None and not isinstance(entries, list):
             yield f"{_json_kind(entries)} into Go struct field Config.{word}s of type []v1.Named{kind}"
-            continue
-        for entry in entries or ():
+        for entry in entries if isinstance(entries, list) else ():
             if not isinstance(entry, Mapping):
                 if entry is not None:
                     yield f"{_json_kind(entry)} into Go struct field Config.{word}s of type v1.Named{kind}"
@@ -228,6 +227,9 @@ _YAML_WORDS: Final = (
     ("", "expected alphabetic or numeric character", "did not find expected alphabetic or numeric character"),
     ("", "expected a comment or a line break", "did not find expected comment or line break"),
     ("", "expected chomping or indentation indicators", "did not find expected comment or line break"),
+    ("while scanning a directive", "expected a digit or '.'", "did not find expected digit or '.' character"),
+    ("while scanning a directive", "expected a digit", "did not find expected version number"),
+    ("while parsing a tag", "expected '>'", "did not find the expected '>'"),
     ("while scanning a tag", "expected", "did not find expected whitespace or line break"),
     ("", "found unknown escape character", "found unknown escape character"),
 )

@@ -135,6 +135,27 @@ def test_a_number_too_large_is_noticed_before_its_last_character(text, why):
             "clusters: [{cluster: {server: 5}}]\n",
             "json: cannot unmarshal number into Go struct field Cluster.clusters.cluster.server",
         ),
+        ("clusters: 5\n", "json: cannot unmarshal number into Go struct field Config.clusters of type []v1.NamedCluster"),
+        ("clusters: [5]\n", "json: cannot unmarshal number into Go struct field Config.clusters of type v1.NamedCluster"),
+        ("clusters: [null]\ncurrent-context: 3\n", "json: cannot unmarshal number into Go struct field Config.current-context of"),
+        ("users: true\n", "json: cannot unmarshal bool into Go struct field Config.users of type []v1.NamedAuthInfo"),
+        (
+            "users: [{name: u, user: abc}]\n",
+            "json: cannot unmarshal string into Go struct field NamedAuthInfo.users.user of type v1.AuthInfo",
+        ),
+        (
+            "contexts: [{name: u, context: [1]}]\n",
+            "json: cannot unmarshal array into Go struct field NamedContext.contexts.context of type v1.Context",
+        ),
+        ("clusters: *x\n", "yaml: unknown anchor 'x' referenced"),
+        ("clusters: \x01\n", "yaml: control characters are not allowed"),
+        ("a: [1, 2\nb: 3\n", "yaml: line 1: did not find expected ',' or ']'"),
+        ('a: "x\n', "yaml: line 2: found unexpected end of stream"),
+        ("a: - b\n", "yaml: block sequence entries are not allowed in this context"),
+        ("a: !<x\n", "yaml: did not find the expected '>'"),
+        ("a: !a<x\n", "yaml: did not find expected whitespace or line break"),
+        ("%YAML x\n---\na: 1\n", "yaml: did not find expected version number"),
+        ("%YAML 1x\n---\na: 1\n", "yaml: did not find expected digit or '.' character"),
         ("a: [", "yaml: line 1: did not find expected node content"),
         ("a: b: c\n", "yaml: mapping values are not allowed in this context"),
         ("a: b\n c: d\n", "yaml: line 2: mapping values are not allowed in this context"),
@@ -155,6 +176,23 @@ def test_a_kubeconfig_that_cannot_be_decoded(text, error):
             "cluster: {certificate-authority: ca, server",
             "unable to read certificate-authority /ca for c due to open",
         ),
+        (
+            "cluster: {server",
+            "cluster: {certificate-authority: ca, certificate-authority-data: YQ==, server",
+            (
+                "[certificate-authority-data and certificate-authority are both specified for c. certificate-authority-data will"
+                " override., unable to read certificate-authority /ca for c due to open /ca: no such file or directory]"
+            ),
+        ),
+        (
+            "user: {}",
+            "user: {client-certificate: /c, client-certificate-data: YQ==, client-key: /key, client-key-data: YQ==}",
+            (
+                "[client-cert-data and client-cert are both specified for u. client-cert-data will override., client-key-data and"
+                " client-key are both specified for u; client-key-data will override, unable to read client-cert /c for u due to open"
+                " /c: no such file or directory, unable to read client-key /key for u due to open /key: no such file or directory]"
+            ),
+        ),
         ("user: {}", "user: {client-certificate: /c}", "[client-key-data or client-key must be specified for u to use the client"),
         ("user: {}", "user: {token: t, username: a}", "more than one authentication method found for u; found [token basicAuth]"),
         ('server: "http://127.0.0.1:6443"', "", 'no server found for cluster "c"'),
@@ -166,6 +204,19 @@ def test_a_kubeconfig_that_cannot_be_used(old, new, error):
     with pytest.raises(GoError) as failure:
         load(KUBECONFIG.replace(old, new))
     assert str(failure.value).startswith(f"invalid configuration: {error}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("user: {}", "user: {client-certificate: /k, client-key: k}"),
+        ("clusters: [", "clusters: [{name: other}, "),
+    ],
+)
+def test_a_kubeconfig_that_can_be_used(old, new):
+    """Files that are there, and entries that hold nothing, are no problem."""
+    assert old in KUBECONFIG
+    load(KUBECONFIG.replace(old, new, 1))
 
 
 def test_a_file_on_the_way_to_the_kubeconfig():

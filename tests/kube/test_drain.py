@@ -200,6 +200,32 @@ def test_a_budget_in_the_way(libraries, seconds, said):
     assert len(reads) == (1 if libraries is OLD else 3)
 
 
+def test_a_pod_that_cannot_be_read_again_is_tried_as_it_was():
+    """From v0.11.0 the pod is read before each new attempt; if that fails, the old one does."""
+    fault = Fault(method="GET", path="/pods/p$", status=403, times=2)
+    made = Drain(Pod("default", "p", owner=REPLICA, budget=Budget(2), termination=0), libraries=NEW, cluster={"faults": (fault,)})
+    made.evict()
+    assert made.cluster.pods() == ()
+    assert made.clock.now == 0
+
+
+@pytest.mark.parametrize("nameless", ["group", "version"])
+def test_an_eviction_resource_without_group_or_version_is_none(monkeypatch, nameless):
+    """`CheckEvictionSupport` goes on to the next resource, and pods are deleted if there is none."""
+    made = Drain(Pod("default", "p", owner=REPLICA, termination=0))
+    eviction = {"name": "pods/eviction", "kind": "Eviction", "group": "policy", "version": "v1"}
+    listed = [{**eviction, nameless: ""}]
+    monkeypatch.setattr(RestClient, "do", lambda *_: _answer({"resources": listed}))
+    assert drive(made.clock, made.client.eviction_version()) == ""
+    listed.append(eviction)
+    assert drive(made.clock, made.client.eviction_version()) == "policy/v1"
+
+
+def _answer(document):
+    return document
+    yield
+
+
 def test_the_whole_has_a_time_limit():
     """It is noticed after the pause, and told for each pod."""
     made = Drain(Pod("default", "p", owner=REPLICA, budget=Budget(None)), timeout=8 * SECOND)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulator.clock import VirtualClock
 from simulator.gocompat import MILLISECOND, SECOND, GoError
 from simulator.kube.profile import Libraries
-from simulator.kube.rest import Connection, RateLimiter, RestClient, StatusError, check_name, check_namespace, drive
+from simulator.kube.rest import Connection, RateLimiter, RestClient, StatusError, check_name, check_namespace, drive, is_forbidden
 from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
 
 GET = Request("GET", "/api/v1/nodes/n")
@@ -216,3 +216,34 @@ def test_namespaces():
     assert check_namespace("") == ""
     with pytest.raises(GoError, match="invalid namespace"):
         check_namespace("a/b")
+
+
+def test_a_request_that_is_late_for_its_deadline_is_not_sent():
+    """The rate limiter says so: the deadline is past, or would be by the time a token is free."""
+    rest, cluster, clock = client()
+    clock.sleep(SECOND)
+    with pytest.raises(GoError, match=r"^client rate limiter Wait returned an error: context deadline exceeded$"):
+        drive(clock, rest.do("core", GET, ends=SECOND))
+    for _ in range(10):
+        drive(clock, rest.do("core", GET))
+    late = r"^client rate limiter Wait returned an error: rate: Wait\(n=1\) would exceed context deadline$"
+    with pytest.raises(GoError, match=late):
+        drive(clock, rest.do("core", GET, ends=clock.now + MILLISECOND))
+    assert len(cluster.asked) == 10
+
+
+@pytest.mark.parametrize(("first", "before"), [((429, 2), ""), ("drop", " - error from a previous attempt: EOF")])
+def test_a_retry_ends_with_the_deadline(first, before):
+    """The pause is cut short, and the rate limiter notices; `withRetry.Before`."""
+    rest, _, clock = client(first)
+    with pytest.raises(GoError) as failure:
+        drive(clock, rest.do("core", GET, ends=SECOND // 2))
+    assert str(failure.value) == f"client rate limiter Wait returned an error: context deadline exceeded{before}"
+    assert clock.now == SECOND // 2
+
+
+def test_an_error_without_an_answer_is_no_refusal():
+    """What the server never said is neither 403 nor 404."""
+    assert not is_forbidden(GoError("Forbidden"))
+    assert is_forbidden(StatusError(403, {}))
+    assert not is_forbidden(StatusError(403, {"reason": "Other"}))

@@ -132,3 +132,13 @@ def test_goroutines_errors_come_in_the_order_they_ended():
 
     errors = drive(clock, concurrent(clock, [work(3), work(1), work(2)]))
     assert [str(error) for error in errors] == ["1", "2", "3"]
+
+
+def test_no_steps_are_no_attempt_and_no_error():
+    """As in `retry.OnError`: the last error is none."""
+
+    def attempt():
+        raise AssertionError
+        yield
+
+    drive(VirtualClock(), retry_on_error(None, Backoff(SECOND, 1.0, 0.0, 0), attempt))
