@@ -149,7 +149,9 @@ def test_quoting(text, quoted):
     assert go.quote(text) == quoted
 
 
-@pytest.mark.parametrize(("text", "value"), [("0", 0), ("+7", 7), ("-7", -7), ("007", 7), (str(2**63 - 1), 2**63 - 1)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("0", 0), ("+7", 7), ("-7", -7), ("007", 7), (str(2**63 - 1), 2**63 - 1), (str(-(2**63)), -(2**63))]
+)
 def test_whole_numbers(text, value):
     """Decimal, with a sign or leading zeros."""
     assert go.atoi(text) == value
@@ -163,6 +165,7 @@ def test_whole_numbers(text, value):
         ("1_000", 'strconv.Atoi: parsing "1_000": invalid syntax'),
         ("٣", 'strconv.Atoi: parsing "٣": invalid syntax'),
         (str(2**63), 'strconv.Atoi: parsing "9223372036854775808": value out of range'),
+        (str(-(2**63) - 1), 'strconv.Atoi: parsing "-9223372036854775809": value out of range'),
     ],
 )
 def test_bad_whole_numbers(text, error):

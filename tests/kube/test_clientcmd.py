@@ -58,7 +58,10 @@ def test_a_missing_certificate_is_an_error_that_is_only_logged():
     assert "data does not contain any valid" in build(env=IN_CLUSTER, files=[TOKEN, File(f"{ACCOUNT}/ca.crt", "x")])[1]
 
 
-@pytest.mark.parametrize(("env", "files"), [({}, []), (IN_CLUSTER, []), ({"KUBERNETES_SERVICE_HOST": "x"}, [TOKEN])])
+@pytest.mark.parametrize(
+    ("env", "files"),
+    [({}, []), (IN_CLUSTER, []), ({"KUBERNETES_SERVICE_HOST": "x"}, [TOKEN]), ({"KUBERNETES_SERVICE_PORT": "443"}, [TOKEN])],
+)
 def test_outside_a_pod_there_is_nothing(env, files):
     """Two warnings and an error."""
     with pytest.raises(GoError) as failure:

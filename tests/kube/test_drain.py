@@ -209,12 +209,12 @@ def test_a_pod_that_cannot_be_read_again_is_tried_as_it_was():
     assert made.clock.now == 0
 
 
-@pytest.mark.parametrize("nameless", ["group", "version"])
-def test_an_eviction_resource_without_group_or_version_is_none(monkeypatch, nameless):
+@pytest.mark.parametrize("change", [{"group": ""}, {"version": ""}, {"kind": "Other"}, {"name": "pods/binding"}])
+def test_what_is_no_eviction_resource(monkeypatch, change):
     """`CheckEvictionSupport` goes on to the next resource, and pods are deleted if there is none."""
     made = Drain(Pod("default", "p", owner=REPLICA, termination=0))
     eviction = {"name": "pods/eviction", "kind": "Eviction", "group": "policy", "version": "v1"}
-    listed = [{**eviction, nameless: ""}]
+    listed = [{**eviction, **change}]
     monkeypatch.setattr(RestClient, "do", lambda *_: _answer({"resources": listed}))
     assert drive(made.clock, made.client.eviction_version()) == ""
     listed.append(eviction)

@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 from simulator.clock import VirtualClock
 from simulator.gocompat import MILLISECOND, SECOND, GoError
 from simulator.kube.profile import Libraries
-from simulator.kube.rest import Connection, RateLimiter, RestClient, StatusError, check_name, check_namespace, drive, is_forbidden
+from simulator.kube.rest import (
+    Connection,
+    RateLimiter,
+    RestClient,
+    StatusError,
+    check_name,
+    check_namespace,
+    drive,
+    is_bad_request,
+    is_forbidden,
+    is_not_found,
+    is_resource_expired,
+    is_too_many_requests,
+)
 from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
 
 GET = Request("GET", "/api/v1/nodes/n")
@@ -242,8 +255,21 @@ def test_a_retry_ends_with_the_deadline(first, before):
     assert clock.now == SECOND // 2
 
 
-def test_an_error_without_an_answer_is_no_refusal():
-    """What the server never said is neither 403 nor 404."""
-    assert not is_forbidden(GoError("Forbidden"))
-    assert is_forbidden(StatusError(403, {}))
-    assert not is_forbidden(StatusError(403, {"reason": "Other"}))
+@pytest.mark.parametrize(
+    ("predicate", "status", "reason"),
+    [
+        (is_not_found, 404, "NotFound"),
+        (is_forbidden, 403, "Forbidden"),
+        (is_bad_request, 400, "BadRequest"),
+        (is_too_many_requests, 429, "TooManyRequests"),
+        (is_resource_expired, 0, "Expired"),
+    ],
+)
+def test_the_kind_of_an_error(predicate, status, reason):
+    """By its reason; by the code if it has none; a 429 always; what the server never said is neither."""
+    assert predicate(StatusError(status, {"reason": reason}))
+    assert predicate(StatusError(418, {"reason": reason}))
+    assert predicate(StatusError(status, {})) is bool(status)
+    assert predicate(StatusError(status, {"reason": "Other"})) is (status == 429)
+    assert not predicate(StatusError(418, {}))
+    assert not predicate(GoError(reason))
