@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ from simulator.reading import InputError, read_text
 PROGRAM: Final = "driver-manager"
 VFIO_MANAGE: Final = "vfio-manage"
 PROGRAMS: Final = (PROGRAM, VFIO_MANAGE)
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +83,26 @@ def _need(document: Any, key: str, path: Path) -> Any:
 
 
 def _read_packed(path: Path) -> Iterator[Recording]:
-    inputs = unpack(path)
+    cases = _need(unpack(path), "cases", path)
     stem = path.name.removesuffix(".json.xz")
     for released in sorted(path.parent.glob(f"{stem}-v*.json.xz")):
         document = unpack(released)
-        for case, observed in document["observed"].items():
-            yield Recording(case, document["release"], inputs["cases"][case], observed, f"{released}:{case}")
+        observations = _need(document, "observed", released)
+        release = _plain(document.get("release"), "release", released)
+        for case, observed in observations.items():
+            place = f"{released}:{_plain(case, 'observed', released)}"
+            if not isinstance(observed, dict) or not isinstance(cases.get(case), dict):
+                raise InputError(place, "", f"is no recording, or has no input in {path.name}", "pack the recordings anew")
+            yield Recording(case, release, cases[case], observed, place)
+
+
+def _plain(name: Any, key: str, path: Path) -> str:
+    """A name that is a file's too (`replay --write`), so that it cannot lead out of the folder."""
+    if not isinstance(name, str) or not _PLAIN.fullmatch(name):
+        raise InputError(
+            str(path), key, f"holds {name!r:.80}, which is no name", "write letters, digits, dots, dashes: 100 at most"
+        )
+    return name
 
 
 def unpack(path: Path) -> Any:

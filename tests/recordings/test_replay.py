@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import lzma
+import re
 from functools import cache
 
 import pytest
@@ -120,6 +122,34 @@ def test_folders_that_are_none(tmp_path):
     (tmp_path / "driver-manager-v0.10.0.json.xz").write_bytes(b"")
     with pytest.raises(InputError, match="is damaged"):
         list(read_folder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("cases", "observed", "words"),
+    [
+        ([], {}, 'lacks the key "cases"'),
+        ({}, [], 'lacks the key "observed"'),
+        ({"a": {}}, {"a": 5}, "is no recording, or has no input in driver-manager.json.xz"),
+        ({}, {"a": {}}, "is no recording, or has no input in driver-manager.json.xz"),
+        ({"../a": {}}, {"../a": {}}, "which is no name; write letters"),
+        ({"/a": {}}, {"/a": {}}, "which is no name; write letters"),
+        ({"a" * 101: {}}, {"a" * 101: {}}, "which is no name; write letters"),
+    ],
+)
+def test_a_packed_folder_that_makes_no_sense(tmp_path, cases, observed, words):
+    """One error that names the file; a case's name cannot lead `replay --write` out of its folder."""
+
+    def write(name, document):
+        (tmp_path / name).write_bytes(lzma.compress(json.dumps(document).encode()))
+
+    write("driver-manager.json.xz", {"cases": cases})
+    write("driver-manager-v0.10.0.json.xz", {"release": "v0.10.0", "observed": observed})
+    with pytest.raises(InputError, match=re.escape(words)):
+        list(read_folder(tmp_path))
+    write("driver-manager-v0.10.0.json.xz", {"release": "../v0.10.0", "observed": observed})
+    if isinstance(observed, dict) and isinstance(cases, dict):
+        with pytest.raises(InputError, match=r"release holds '\.\./v0\.10\.0', which is no name"):
+            list(read_folder(tmp_path))
 
 
 def test_an_unpacked_folder(tmp_path):
