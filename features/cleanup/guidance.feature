@@ -60,9 +60,8 @@ Feature: What a person can do is said where driver-manager may do nothing
 
   Rule: One of them is on
 
-    @verified
     Scenario Outline: The node is uncordoned and nothing is said
-      Recorded: mod-busy-all.
+      Recorded: mod-busy-all, gates-noauto-evt-drt-busy.
       Given the settings:
         | variable                   | value     |
         | ENABLE_GPU_POD_EVICTION    | <evict>   |
@@ -73,8 +72,12 @@ Feature: What a person can do is said where driver-manager may do nothing
       And the log says nothing of "Cleanup could not automatically proceed"
       And the node is schedulable
 
-      Examples:
+      @verified
+      Examples: recorded
         | evict | drain |
         | true  | false |
-        | false | true  |
         | true  | true  |
+
+      Examples: not recorded
+        | evict | drain |
+        | false | true  |

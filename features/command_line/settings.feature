@@ -7,7 +7,6 @@ Feature: Settings are flags or environment variables
 
   Rule: A value that cannot be read ends the run before anything is done
 
-    @verified
     Scenario Outline: Booleans
       Recorded: cli-badbool-enable_auto_drain, cli-badbool-use_host_mofed, cli-badbool-gpu_direct_rdma_enabled, cli-badbool-drain_delete_emptydir_data.
       Given the setting <variable> is maybe
@@ -20,16 +19,19 @@ Feature: Settings are flags or environment variables
       And the API server is never asked
       And nothing else on the node or host changed
 
-      Examples:
+      @verified
+      Examples: recorded
         | variable                   | flag                       |
-        | DRAIN_USE_FORCE            | drain-use-force            |
         | DRAIN_DELETE_EMPTYDIR_DATA | drain-delete-emptydir-data |
         | ENABLE_AUTO_DRAIN          | enable-auto-drain          |
-        | ENABLE_GPU_POD_EVICTION    | enable-gpu-pod-eviction    |
         | GPU_DIRECT_RDMA_ENABLED    | gpu-direct-rdma-enabled    |
         | USE_HOST_MOFED             | use-host-mofed             |
 
-    @verified
+      Examples: not recorded
+        | variable                   | flag                       |
+        | DRAIN_USE_FORCE            | drain-use-force            |
+        | ENABLE_GPU_POD_EVICTION    | enable-gpu-pod-eviction    |
+
     Scenario Outline: A duration
       Recorded: cli-drain-timeout-bad.
       Given the setting DRAIN_TIMEOUT_SECONDS is <value>
@@ -40,15 +42,17 @@ Feature: Settings are flags or environment variables
         fatal: could not parse "<value>" as duration value from environment variable "DRAIN_TIMEOUT_SECONDS" for flag drain-timeout-seconds: time: <problem>
         """
 
-      Examples:
+      @verified
+      Examples: recorded
         | value | problem                                |
         | bad   | invalid duration "bad"                 |
+
+      Examples: not recorded
+        | value | problem                                |
         | 300   | missing unit in duration "300"         |
         | 5 m   | unknown unit " m" in duration "5 m"    |
 
-    @verified
     Scenario Outline: Durations that are read, 0 for no limit
-      Recorded: cli-drain-timeout-0, cli-drain-timeout-1.5s, cli-drain-timeout-5m, cli-drain-timeout-1h30m, cli-drain-timeout-empty.
       Given the setting DRAIN_TIMEOUT_SECONDS is <value>
       And the setting ENABLE_AUTO_DRAIN is false
       And the pods:

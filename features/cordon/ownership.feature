@@ -52,9 +52,9 @@ Feature: Who owns the cordon
   Rule: A foreign cordon is lifted too, wherever eviction or drain is on
     Upstream: issue #212.
 
-    @quirk @verified
+    @quirk
     Scenario Outline: After a success
-      Recorded: api-cordoned-loaded-off, api-cordoned-loaded-policy, rnd-016.
+      Recorded: clean-paused, rnd-064, rnd-071, api-cordoned-loaded-off, api-cordoned-loaded-policy.
       Given somebody has cordoned the node
       And the settings:
         | variable                | value   |
@@ -65,18 +65,22 @@ Feature: Who owns the cordon
       Then the exit code is 0
       And the node is <state>
 
-      Examples:
+      @verified
+      Examples: recorded
         | evict | drain | policy | state       |
         | true  | true  |        | schedulable |
         | true  | false |        | schedulable |
         | false | true  |        | schedulable |
         | false | false |        | cordoned    |
         | true  | true  | true   | cordoned    |
+
+      Examples: not recorded
+        | evict | drain | policy | state       |
         | true  | true  | false  | schedulable |
 
     @quirk
     Scenario Outline: After a failure
-      Upstream: cmd/driver-manager/main.go, cleanupOnFailure.
+      Upstream: cmd/driver-manager/main.go, cleanupOnFailure. Recorded: rnd-081, rnd-094.
       Given somebody has cordoned the node
       And the module "nvidia_uvm" is in use
       And the settings:
@@ -88,16 +92,20 @@ Feature: Who owns the cordon
       Then the exit code is 1
       And the node is <state>
 
-      Examples:
+      @verified
+      Examples: recorded
         | evict | drain | policy | state       |
         | true  | false |        | schedulable |
         | false | true  |        | schedulable |
-        | false | false |        | cordoned    |
-        | true  | true  | true   | cordoned    |
 
-    @quirk
+      Examples: not recorded
+        | evict | drain | policy | state    |
+        | false | false |        | cordoned |
+        | true  | true  | true   | cordoned |
+
+    @quirk @verified
     Scenario: A failure before the node is cordoned lifts it as well
-      Upstream: cmd/driver-manager/main.go, cleanupOnFailure.
+      Upstream: cmd/driver-manager/main.go, cleanupOnFailure. Recorded: rnd-027, rnd-062.
       Given the cluster "container-node"
       And the pod "nvidia-operator-validator-7xk2p" never terminates
       And somebody has cordoned the node
@@ -109,7 +117,7 @@ Feature: Who owns the cordon
 
     @verified
     Scenario: Cordoned before
-      Recorded: rnd-016.
+      Recorded: rnd-064.
       Given somebody has cordoned the node
       When driver-manager runs
       Then the log says "Cordoning node gpu-1" 1 times
@@ -129,7 +137,6 @@ Feature: Who owns the cordon
 
   Rule: An uncordoning that fails at the end is only warned about
 
-    @verified
     Scenario Outline: The run succeeds and the node stays cordoned
       Recorded: api-uncordon-patch-500.
       Given the API server answers <status> to PATCH "/nodes/" with "unschedulable.:null" in it
@@ -143,7 +150,11 @@ Feature: Who owns the cordon
       And the node is cordoned
       And no label changes but those that are created empty
 
-      Examples:
+      @verified
+      Examples: recorded
+        | status |
+        | 500    |
+
+      Examples: not recorded
         | status |
         | 403    |
-        | 500    |

@@ -8,7 +8,6 @@ Feature: Who may evict and who may drain
 
   Rule: A GPU pod is evicted only if eviction is on and the annotation is not true
 
-    @verified
     Scenario Outline: Settings and annotation
       Recorded: gates-noauto-evt-drt-gpupod, gates-noauto-evf-drt-gpupod, gates-noauto-evt-drf-gpupod, gates-noauto-evf-drf-gpupod, gates-auto-evt-drt-gpupod, gates-auto-evf-drf-gpupod, gates-annotation-false.
       Given the pods:
@@ -25,16 +24,20 @@ Feature: Who may evict and who may drain
       And the log says "Cordoning node gpu-1" <cordons> times
       And the node is schedulable
 
-      Examples:
+      @verified
+      Examples: recorded
         | evict | drain | policy | pod         | cordons |
         | true  | true  |        | gone        | 1       |
         | true  | false |        | gone        | 1       |
         | false | true  |        | still there | 0       |
         | false | false |        | still there | 0       |
         | true  | true  | true   | still there | 0       |
-        | true  | false | true   | still there | 0       |
         | false | false | true   | still there | 0       |
         | true  | true  | false  | gone        | 1       |
+
+      Examples: not recorded
+        | evict | drain | policy | pod         | cordons |
+        | true  | false | true   | still there | 0       |
         | true  | true  | True   | gone        | 1       |
         | true  | true  | yes    | gone        | 1       |
 
@@ -48,9 +51,9 @@ Feature: Who may evict and who may drain
       Then the exit code is 0
       And the pod "default/train" is gone
 
-    @quirk @verified
+    @quirk
     Scenario Outline: Set to nothing, they are off
-      Upstream: urfave/cli flag_bool.go takes an empty variable for false, whatever the default. Recorded: cli-force-empty.
+      Upstream: urfave/cli flag_bool.go takes an empty variable for false, whatever the default.
       Given the pods:
         | pod           | owner          | resource       |
         | default/train | ReplicaSet/app | nvidia.com/gpu |

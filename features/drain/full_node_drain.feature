@@ -138,9 +138,9 @@ Feature: The full node drain, the last resort
       And the paused operands' pods are gone
       And nothing else on the node or host changed
 
-    @quirk @verified
+    @quirk
     Scenario Outline: Force does not help
-      Upstream: kubectl drain/filters.go, daemonSetFilter. Recorded: drain-busy-ds-pod.
+      Upstream: kubectl drain/filters.go, daemonSetFilter.
       Given the cluster "container-node"
       And the module "nvidia_uvm" is in use
       And the setting <variable> is true
@@ -185,7 +185,7 @@ Feature: The full node drain, the last resort
       And only the host check is run as a child process
       And nothing else on the node or host changed
 
-    @quirk @verified
+    @quirk
     Scenario Outline: A warning about what force makes go
       Recorded: drain-unmanaged-force, drain-ds-orphan-force.
       Given the pods:
@@ -201,10 +201,14 @@ Feature: The full node drain, the last resort
       And the node is cordoned
       And the operands stay paused
 
-      Examples:
+      @verified
+      Examples: recorded
         | owner                 | data | force | delete |
         | none                  |      | true  | false  |
         | DaemonSet/gone (gone) |      | true  | false  |
+
+      Examples: not recorded
+        | owner                 | data | force | delete |
         | ReplicaSet/web        | yes  | false | true   |
 
     @quirk @verified
@@ -296,9 +300,8 @@ Feature: The full node drain, the last resort
 
   Rule: What keeps it from draining fails the run, after a clean-up
 
-    @verified
     Scenario Outline: Pods that cannot go
-      Recorded: drain-unmanaged, drain-busy-ds-pod.
+      Recorded: drain-unmanaged, rnd-020.
       Given the pods:
         | pod         | owner   | emptyDir |
         | default/web | <owner> | <data>   |
@@ -312,20 +315,24 @@ Feature: The full node drain, the last resort
         """
       And the node is schedulable
 
-      Examples:
-        | owner                 | data | reason                                                           |
-        | ReplicaSet/web        | yes  | Pods with local storage (use --delete-emptydir-data to override) |
-        | DaemonSet/gone (gone) |      | daemonsets.apps "gone" not found                                 |
+      @verified
+      Examples: recorded
+        | owner          | data | reason                                                           |
+        | ReplicaSet/web | yes  | Pods with local storage (use --delete-emptydir-data to override) |
 
-      @until-v0.11.0
-      Examples: worded twice
+      @verified @until-v0.11.0
+      Examples: recorded, worded twice
         | owner | data | reason                                                                  |
         | none  |      | cannot delete Pods that declare no controller (use --force to override) |
 
-      @since-v0.12.0
-      Examples: worded once
+      @verified @since-v0.12.0
+      Examples: recorded, worded once
         | owner | data | reason                                                    |
         | none  |      | Pods that declare no controller (use --force to override) |
+
+      Examples: not recorded
+        | owner                 | data | reason                           |
+        | DaemonSet/gone (gone) |      | daemonsets.apps "gone" not found |
 
     @verified
     Scenario: A selector that cannot be read

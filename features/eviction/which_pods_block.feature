@@ -9,7 +9,6 @@ Feature: One GPU pod that cannot go keeps them all
 
   Rule: What blocks, and which setting frees it
 
-    @verified
     Scenario Outline: The reason is told
       Recorded: pods-unmanaged, pods-emptydir, pods-emptydir-unmanaged, pods-daemonset-orphan.
       Given the pods:
@@ -34,23 +33,32 @@ Feature: One GPU pod that cannot go keeps them all
       And the node is schedulable
       And nothing else on the node or host changed
 
-      Examples:
-        | owner                     | data | reason                                                                 |
-        | ReplicaSet/app            | yes  | Pods with local storage (use --delete-emptydir-data to override)       |
-        | none                      | yes  | Pods with local storage (use --delete-emptydir-data to override)       |
-        | DaemonSet/gone (gone)     |      | daemonsets.apps "gone" not found                                       |
+      @verified
+      Examples: recorded
+        | owner                 | data | reason                                                           |
+        | ReplicaSet/app        | yes  | Pods with local storage (use --delete-emptydir-data to override) |
+        | none                  | yes  | Pods with local storage (use --delete-emptydir-data to override) |
+        | DaemonSet/gone (gone) |      | daemonsets.apps "gone" not found                                 |
+
+      @verified @until-v0.11.0
+      Examples: recorded, worded twice
+        | owner | data | reason                                                                  |
+        | none  |      | cannot delete Pods that declare no controller (use --force to override) |
+
+      @verified @since-v0.12.0
+      Examples: recorded, worded once
+        | owner | data | reason                                                    |
+        | none  |      | Pods that declare no controller (use --force to override) |
 
       @until-v0.11.0
-      Examples: worded twice
-        | owner                           | data | reason                                                                         |
-        | none                            |      | cannot delete Pods that declare no controller (use --force to override)       |
-        | ReplicaSet/app (not controller) |      | cannot delete Pods that declare no controller (use --force to override)       |
+      Examples: not recorded, worded twice
+        | owner                           | data | reason                                                                  |
+        | ReplicaSet/app (not controller) |      | cannot delete Pods that declare no controller (use --force to override) |
 
       @since-v0.12.0
-      Examples: worded once
-        | owner                           | data | reason                                                          |
-        | none                            |      | Pods that declare no controller (use --force to override)       |
-        | ReplicaSet/app (not controller) |      | Pods that declare no controller (use --force to override)       |
+      Examples: not recorded, worded once
+        | owner                           | data | reason                                                    |
+        | ReplicaSet/app (not controller) |      | Pods that declare no controller (use --force to override) |
 
     @verified
     Scenario Outline: A setting that frees it
@@ -74,7 +82,6 @@ Feature: One GPU pod that cannot go keeps them all
         | none                  | yes  | true  | true   |
         | DaemonSet/gone (gone) |      | true  | false  |
 
-    @verified
     Scenario Outline: A setting that does not
       Recorded: pods-emptydir-unmanaged-emptyok, pods-daemonset-force, pods-emptydir.
       Given the pods:
@@ -88,12 +95,16 @@ Feature: One GPU pod that cannot go keeps them all
       Then the exit code is 1
       And no pod is evicted or deleted
 
-      Examples:
+      @verified
+      Examples: recorded
+        | owner           | data | force | delete |
+        | none            | yes  | false | true   |
+        | DaemonSet/agent |      | true  | true   |
+
+      Examples: not recorded
         | owner           | data | force | delete |
         | none            |      | false | true   |
         | ReplicaSet/app  | yes  | true  | false  |
-        | none            | yes  | false | true   |
-        | DaemonSet/agent |      | true  | true   |
 
   Rule: What no setting frees
 
@@ -184,7 +195,6 @@ Feature: One GPU pod that cannot go keeps them all
 
   Rule: What cannot be read counts as a failure to drain
 
-    @verified
     Scenario Outline: The list of pods
       Recorded: pods-list-500.
       Given the pods:
@@ -203,9 +213,13 @@ Feature: One GPU pod that cannot go keeps them all
       And no label changes but those that are created empty
       And the pod "default/train" is still there
 
-      Examples:
+      @verified
+      Examples: recorded
         | path                    |
         | ^/api/v1/pods$          |
+
+      Examples: not recorded
+        | path                    |
         | ^/api/v1$               |
 
     @verified

@@ -34,7 +34,7 @@ Feature: Which pods hold a GPU
         | nvidia.com/gpu.shared  |
         | nvidia.com/mig-1g.10gb |
 
-    @quirk @verified
+    @quirk
     Scenario Outline: It counts, though it is no GPU
       Upstream: internal/kubernetes/client.go compares by prefix and ignores the quantity. Recorded: pods-gpumem.
       Given the pods:
@@ -44,14 +44,17 @@ Feature: Which pods hold a GPU
       Then the exit code is 0
       And the pod "default/train" is gone
 
-      Examples:
+      @verified
+      Examples: recorded
         | resource          |
         | nvidia.com/gpumem |
+
+      Examples: not recorded
+        | resource          |
         | nvidia.com/gpu=0  |
 
-    @verified
     Scenario Outline: It does not count
-      Recorded: pods-amd, pods-init-only.
+      Recorded: pods-count-coincidence, pods-amd, pods-init-only.
       Given the pods:
         | pod           | owner          | resource   |
         | default/train | ReplicaSet/app | <resource> |
@@ -61,14 +64,18 @@ Feature: Which pods hold a GPU
       And the pod "default/train" is still there
       And no pod is evicted or deleted
 
-      Examples:
+      @verified
+      Examples: recorded
         | resource                |
         |                         |
         | amd.com/gpu             |
+        | nvidia.com/gpu (init)   |
+
+      Examples: not recorded
+        | resource                |
         | nvidia.com/GA102GL_A10  |
         | nvidia.com/vgpu         |
         | NVIDIA.com/gpu          |
-        | nvidia.com/gpu (init)   |
 
   Rule: Only pods of this node, whatever their state
 
@@ -82,9 +89,8 @@ Feature: Which pods hold a GPU
       Then the exit code is 0
       And the pod "default/train" is still there
 
-    @verified
     Scenario Outline: A pod in any phase
-      Recorded: pods-pending, pods-succeeded.
+      Recorded: pods-pending, pods-job-sts, pods-succeeded.
       Given the pods:
         | pod           | owner  | resource       | phase   | emptyDir |
         | default/train | <owner> | nvidia.com/gpu | <phase> | <data>   |
@@ -92,11 +98,15 @@ Feature: Which pods hold a GPU
       Then the exit code is 0
       And the pod "default/train" is gone
 
-      Examples:
+      @verified
+      Examples: recorded
         | phase     | owner          | data |
         | Pending   | ReplicaSet/app |      |
         | Running   | Job/train      |      |
         | Succeeded | none           | yes  |
+
+      Examples: not recorded
+        | phase     | owner          | data |
         | Failed    | none           | yes  |
 
   Rule: Pods without a GPU are left alone

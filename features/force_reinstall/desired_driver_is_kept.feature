@@ -155,9 +155,8 @@ Feature: A loaded driver of the desired configuration is kept
 
   Rule: FORCE_REINSTALL overrides the digest
 
-    @verified
     Scenario Outline: By variable or by flag
-      Recorded: digest-equal-force-env, cli-force-capital, cli-force-upper, digest-different-force-flag.
+      Recorded: digest-equal-force-env, cli-force-capital, cli-force-upper, rnd-032, digest-different-force-flag.
       Given the setting FORCE_REINSTALL is <variable>
       When driver-manager runs with the arguments <arguments>
       Then the exit code is 0
@@ -168,26 +167,33 @@ Feature: A loaded driver of the desired configuration is kept
         """
       And the modules "nvidia, nvidia_modeset, nvidia_uvm" are unloaded
 
-      Examples:
+      @verified
+      Examples: recorded
         | variable | arguments                          |
         | true     | uninstall_driver                   |
         | True     | uninstall_driver                   |
         | TRUE     | uninstall_driver                   |
         | 1        | uninstall_driver                   |
         | not set  | --force-reinstall uninstall_driver |
+
+      Examples: not recorded
+        | variable | arguments                          |
         | false    | --force-reinstall uninstall_driver |
 
-    @verified
     Scenario Outline: Values that do not force
       Recorded: cli-force-0, cli-force-empty.
       Given the setting FORCE_REINSTALL is <value>
       When driver-manager runs
       Then no module is unloaded
 
-      Examples:
+      @verified
+      Examples: recorded
         | value |
         | 0     |
         | ""    |
+
+      Examples: not recorded
+        | value |
         | False |
 
     @verified
@@ -197,7 +203,6 @@ Feature: A loaded driver of the desired configuration is kept
       When driver-manager runs
       Then the log says nothing of "Checking if the currently loaded NVIDIA driver"
 
-    @verified
     Scenario Outline: Values that are refused
       Recorded: cli-force-space.
       Given the setting FORCE_REINSTALL is <value>
@@ -206,8 +211,12 @@ Feature: A loaded driver of the desired configuration is kept
       And the API server is never asked
       And standard output has "Incorrect Usage: could not parse"
 
-      Examples:
+      @verified
+      Examples: recorded
+        | value   |
+        | " true" |
+
+      Examples: not recorded
         | value   |
         | yes     |
         | tRUE    |
-        | " true" |

@@ -8,7 +8,6 @@ Feature: Is there a driver on the host?
 
   Rule: The command is looked up along the container's PATH
 
-    @verified
     Scenario Outline: A place that is looked at
       Recorded: hostdrv-usr-bin, hostdrv-usr-local-bin.
       Given the program "<path>" on the host prints "580.82.07\n" and exits 0
@@ -19,16 +18,19 @@ Feature: Is there a driver on the host?
         info: Host driver detected: 580.82.07
         """
 
-      Examples:
+      @verified
+      Examples: recorded
+        | path                       |
+        | /usr/local/bin/nvidia-smi  |
+        | /usr/bin/nvidia-smi        |
+
+      Examples: not recorded
         | path                       |
         | /usr/local/sbin/nvidia-smi |
-        | /usr/local/bin/nvidia-smi  |
         | /usr/sbin/nvidia-smi       |
-        | /usr/bin/nvidia-smi        |
         | /sbin/nvidia-smi           |
         | /bin/nvidia-smi            |
 
-    @verified
     Scenario Outline: A place that is not looked at
       Recorded: hostdrv-off-path.
       Given the program "<path>" on the host prints "580.82.07\n" and exits 0
@@ -36,9 +38,13 @@ Feature: Is there a driver on the host?
       Then the exit code is 0
       And the log says nothing of "Host driver detected"
 
-      Examples:
+      @verified
+      Examples: recorded
         | path                                       |
         | /opt/bin/nvidia-smi                        |
+
+      Examples: not recorded
+        | path                                       |
         | /home/kubernetes/bin/nvidia/bin/nvidia-smi |
         | /run/current-system/sw/bin/nvidia-smi      |
         | /usr/lib/wsl/lib/nvidia-smi                |

@@ -74,7 +74,7 @@ Feature: The driver's kernel modules are unloaded
 
     @verified
     Scenario Outline: One module is busy
-      Recorded: mod-busy-nvidia_modeset, mod-busy-nvidia_peermem.
+      Recorded: mod-busy-nvidia_peermem, drain-busy-empty.
       Given the module "nvidia_peermem" is loaded
       And unloading "<busy>" fails with EBUSY
       When driver-manager runs

@@ -36,13 +36,17 @@ Feature: Before v0.12.0 a node without a driver is treated like any other
     @verified
     Scenario: A GPU pod that cannot go fails the run
       Recorded: clean-gpu-pod-unmanaged.
-      Given the pods:
+      Given the cluster "bare-node"
+      And the pods:
         | pod          | owner | resource       |
         | default/bare | none  | nvidia.com/gpu |
-      And the setting ENABLE_AUTO_DRAIN is false
       When driver-manager runs
       Then the exit code is 1
-      And the log says "cannot proceed until all GPU pods are drained from the node" 1 times
+      And the log has, in this order:
+        """
+        info: Attempting node drain
+        fatal: failed to drain node: cannot delete cannot delete Pods that declare no controller (use --force to override): default/bare
+        """
 
     @verified
     Scenario: A failed eviction that a drain made good is followed by an unloading of nothing

@@ -111,7 +111,7 @@ Feature: With GPUDirect RDMA the run waits for MOFED
     Scenario: Meanwhile the node is cordoned, its operands are paused, its GPUs have no driver
       Upstream: cmd/driver-manager/main.go, waitForMofedDriver has no limit. Recorded: rdma-host-noproc.
       Given a network card of vendor "0x15b3" at "0000:19:00.0"
-      When driver-manager runs and is watched for 3600 seconds
+      When driver-manager runs and is watched for 600 seconds
       Then it is still running
       And the node is cordoned
       And the operands stay paused

@@ -85,7 +85,7 @@ Feature: Field reports about cordons and evictions
       Given the pods:
         | pod           | owner          | resource       | termination |
         | kf/notebook-0 | StatefulSet/nb | nvidia.com/gpu | never       |
-      When driver-manager runs and is watched for 3600 seconds
+      When driver-manager runs and is watched for 600 seconds
       Then it is still running
       And the node is cordoned
       And the operands stay paused
@@ -107,7 +107,7 @@ Feature: Field reports about cordons and evictions
       And the pods:
         | pod           | owner          | resource       | termination |
         | kf/notebook-0 | StatefulSet/nb | nvidia.com/gpu | never       |
-      When driver-manager runs and is watched for 3600 seconds
+      When driver-manager runs and is watched for 600 seconds
       Then the log says "GPU pod - kf/notebook-0" <evictions> times
       And the node is <state>
 

@@ -16,7 +16,7 @@ Feature: Field reports about DRA and vfio
         | pod               | owner             | resource       | claim          | termination | selector                              |
         | ml/claim-0        | StatefulSet/claim | nvidia.com/gpu | gpu.nvidia.com | never       |                                       |
         | gpu-operator/plug | DaemonSet/plugin  |                |                |             | nvidia.com/gpu.deploy.dra-driver=true |
-      When driver-manager runs and is watched for 3600 seconds
+      When driver-manager runs and is watched for 600 seconds
       Then the log says "GPU pod - ml/claim-0" <evictions> times
       And the node is <state>
       And the pod "ml/claim-0" is still there
@@ -45,7 +45,7 @@ Feature: Field reports about DRA and vfio
         | pod        | owner             | resource       | claim          | termination | selector                           |
         | ml/claim-0 | StatefulSet/claim | nvidia.com/gpu | gpu.nvidia.com | never       |                                    |
         | dra/plugin | DaemonSet/plugin  |                |                |             | nvidia.com/dra-kubelet-plugin=true |
-      When driver-manager runs and is watched for 3600 seconds
+      When driver-manager runs and is watched for 600 seconds
       Then it is still running
       And the pod "dra/plugin" is gone
       And the pod "ml/claim-0" is still there
@@ -59,7 +59,7 @@ Feature: Field reports about DRA and vfio
         | pod        | owner             | claim          | termination | selector                              |
         | ml/claim-0 | StatefulSet/claim | gpu.nvidia.com | never       |                                       |
         | dra/plugin | DaemonSet/plugin  |                |             | nvidia.com/gpu.deploy.dra-driver=true |
-      When driver-manager runs and is watched for 3600 seconds
+      When driver-manager runs and is watched for 600 seconds
       Then it is still running
       And the pod "dra/plugin" is still there
       And the node is cordoned

@@ -13,7 +13,7 @@ Feature: Field reports about RDMA
     @issue-123 @until-v0.9.0
     Scenario: v0.9.0
       Given the setting USE_HOST_MOFED is true
-      When driver-manager runs and is watched for 3600 seconds
+      When driver-manager runs and is watched for 600 seconds
       Then it is still running
       And the node is cordoned
       And the operands stay paused

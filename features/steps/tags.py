@@ -11,7 +11,7 @@ from simulator.reading import nearest
 
 TAGS: Final = {
     "quirk": "a reproduced upstream bug; the description names where it is upstream",
-    "verified": "a recording of the real program shows the same; the description names it",
+    "verified": "a recording of the real program shows the same; the description names it; may stand on Examples",
     "slow": "takes more than 250 ms",
     "container": "needs a real image",
 }

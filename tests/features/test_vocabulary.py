@@ -107,11 +107,10 @@ def test_tags_are_registered():
     assert not [text for text in wrong if text]
 
 
-def test_rows_are_tagged_with_releases_only():
-    """What a row shows is a matter of its scenario; a release difference may be a matter of rows."""
-    assert not [
-        _name(template) for template in TEMPLATES if any(not tag.startswith(("since-", "until-")) for tag in _row_tags(template))
-    ]
+def test_rows_are_tagged_with_releases_and_recordings_only():
+    """What rows are about is a matter of their scenario; for which releases they hold, and whether recorded, is their own."""
+    allowed = ("since-", "until-", "verified")
+    assert not [_name(template) for template in TEMPLATES if any(not tag.startswith(allowed) for tag in _row_tags(template))]
 
 
 def test_a_quirk_names_its_upstream_reference():
@@ -121,8 +120,9 @@ def test_a_quirk_names_its_upstream_reference():
 
 
 def test_a_verified_scenario_names_its_recordings():
-    """In the scenario's description; without the tag none is named."""
-    assert not [_name(template) for template in TEMPLATES if ("verified" in _tags(template)) != bool(_recorded(template))]
+    """In the scenario's description; without the tag, on the scenario or on rows, none is named."""
+    verified = [template for template in TEMPLATES if "verified" in _tags(template) | _row_tags(template)]
+    assert not [_name(template) for template in TEMPLATES if (template in verified) != bool(_recorded(template))]
 
 
 def test_named_recordings_exist():
