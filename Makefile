@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test bench coverage mutation docs pages build clean
+.PHONY: help setup lock lint format features test bench coverage mutation faults docs pages build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ coverage: setup ## branch coverage of the core
 mutation: setup ## mutation score of the core (half an hour); the survivors are listed
 	$(BIN)/mutmut run > mutation.log 2>&1 || true
 	$(BIN)/python -m tests.mutation
+
+faults: setup ## plant faults in the model: each must be noticed, and each scenario must notice one (ten minutes)
+	$(BIN)/python tests/features/planted.py -j 2
 
 build: setup ## wheel and sdist
 	$(BIN)/python -m build --no-isolation

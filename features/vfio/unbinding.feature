@@ -16,7 +16,9 @@ Feature: GPUs are taken from vfio-pci
       And the log says "Unbinding vfio-pci driver from all devices" 1 times
       And all GPUs are on no driver
 
+    @quirk
     Scenario Outline: GPUs of any driver lose it
+      Upstream: internal/nvpassthrough/nvpassthrough.go, UnbindFromDriver asks for no particular driver.
       Given the host "<host>"
       When driver-manager runs
       Then the exit code is 0
