@@ -154,16 +154,16 @@ class Place:
         if not isinstance(self.value, int) or isinstance(self.value, bool):
             self.fail(f"is {_kind(self.value)} {_written(self.value)}".rstrip() + ", not a whole number")
         if not low <= self.value <= high:
-            self.fail(f"is {self.value}, out of range", f"write a number from {low} to {high}")
+            self.fail(f"is {_written(self.value)}, out of range", f"write a number from {low} to {high}")
         return self.value
 
     def seconds(self, high: float = 1e7) -> float:
         """A span in seconds, not negative."""
         value = self.value
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        if not isinstance(value, int | float) or isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
             self.fail(f"is {_kind(value)} {_written(value)}".rstrip() + ", not a number of seconds")
         if not 0 <= value <= high:
-            self.fail(f"is {value}, out of range", f"write seconds from 0 to {high:g}")
+            self.fail(f"is {_written(value)}, out of range", f"write seconds from 0 to {high:g}")
         return float(value)
 
     def choice(self, *options: str) -> str:
@@ -192,6 +192,10 @@ def _written(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(getattr(value, "written", value)) if isinstance(value, int | float) else ""
+
+
+_LONGEST_NUMBER: Final = 64
+"""Characters of a whole number. Python refuses to print those beyond 4,300 digits."""
 
 
 class _Integer(int):
@@ -243,6 +247,8 @@ def _no_duplicates(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 
 
 def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
+    if len(node.value) > _LONGEST_NUMBER:
+        raise yaml.constructor.ConstructorError(None, None, "a number is longer than any that is needed", node.start_mark)
     number = _Integer(yaml.constructor.SafeConstructor.construct_yaml_int(loader, node))
     number.written = node.value
     return number

@@ -154,7 +154,7 @@ def read_scenario(place: Place, folder: Path) -> Scenario:
         world,
         changes=tuple(read_change(item) for item in place.elements("changes")),
         signal=_signal(signal) if signal else None,
-        stop_after=stop.seconds() if stop else LONGEST,
+        stop_after=stop.seconds(_LONGEST_STOP) if stop else LONGEST,
         seed=seed.integer(0) if seed else 0,
     )
     return Scenario(
@@ -163,6 +163,10 @@ def read_scenario(place: Place, folder: Path) -> Scenario:
         what_if.text() if (what_if := place.get("what_if")) else "",
         description.text() if (description := place.get("description")) else "",
     )
+
+
+_LONGEST_STOP: Final = 86_400
+"""Seconds. A run that waits for ever logs until it is stopped; a day of it is a megabyte."""
 
 
 def _reference(place: Place, folder: Path, load: Any, read: Any) -> Any:

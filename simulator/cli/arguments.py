@@ -55,4 +55,6 @@ def read_start(text: str) -> datetime.datetime:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         raise InputError("", "", f'--start "{text}" is no date', "write 2026-01-31T12:00:00Z") from None
+    if not 1970 <= moment.year <= 9000:
+        raise InputError("", "", f'--start "{text}" is out of range', "write a year from 1970 to 9000")
     return moment.replace(tzinfo=datetime.UTC) if moment.tzinfo is None else moment.astimezone(datetime.UTC)

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     title = chart_title(*options.versions) if options.chart else Title(*map(check_release, options.versions))
     found = _found(title, subject)
     if options.output == "json":
-        _write(json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n")
+        _write(json.dumps(_document(found), indent=2) + "\n")
     else:
         _write(_text(found, options.output))
     return 1 if _is_unnamed(found) else 0
@@ -103,7 +103,7 @@ def _run_diff(options: argparse.Namespace, subject: Subject | None) -> int:
             "problems": problems,
             "comparisons": [_document(found) for found in founds],
         }
-        _write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        _write(json.dumps(document, indent=2) + "\n")
     elif founds or problems:
         mark = "**Not compared:** " if options.output == "markdown" else "not compared: "
         _write("\n".join([*(_text(found, options.output) for found in founds), *(f"{mark}{problem}\n" for problem in problems)]))

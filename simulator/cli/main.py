@@ -74,12 +74,21 @@ def main(argv: Sequence[str]) -> int:
 
 def entry() -> NoReturn:
     """The console script. A reader that goes away early (`| head`) is no error."""
+    if sys.stdout is None:
+        sys.stderr.write("dmsim: standard output is closed\n")
+        sys.exit(BAD_INPUT)
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = OK
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.stderr.write(f"dmsim: standard output cannot be written: {error.strerror}\n")
+        code = BAD_INPUT
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

@@ -30,11 +30,11 @@ def run(options: argparse.Namespace) -> int:
         if options.output == "markdown":
             raise InputError("", "", "--flow has no Markdown", "leave -o out, or write -o json")
         if options.output == "json":
-            sys.stdout.write(json.dumps(flow_document(tag), indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(flow_document(tag), indent=2) + "\n")
         else:
             sys.stdout.writelines(f"{line}\n" for line in flow_lines(tag))
     elif options.output == "json":
-        sys.stdout.write(json.dumps(releases_document(), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(releases_document(), indent=2) + "\n")
     elif options.output == "markdown":
         sys.stdout.write(page())
     else:

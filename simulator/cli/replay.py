@@ -75,10 +75,14 @@ def _implied(recordings: Sequence[Recording], release: str) -> str | None:
 def _write(out: Path, recording: Recording, simulated: object) -> None:
     folder = out / recording.release
     document = {"id": recording.case, "upstream": recording.release, "observed": simulated}
+    whole = folder / f".{recording.case}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        whole = folder / f".{recording.case}.part"
-        whole.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
-        whole.replace(folder / f"{recording.case}.json")
+        whole.unlink(missing_ok=True)  # a link that lies there is not followed
+        try:
+            whole.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
+            whole.replace(folder / f"{recording.case}.json")
+        finally:
+            whole.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(str(folder), "", f"cannot be written: {error.strerror}", "name another folder") from None

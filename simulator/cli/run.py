@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run it. Exits 0 if the simulation worked, whatever the program did."""
-    start = read_start(options.start) if options.start else START
+    start = read_start(options.start) if options.start is not None else START
     env = read_env(options.env)
     args = tuple(options.args)
     if options.world is not None:
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     what_if = check_what_if(options.what_if if options.what_if is not None else what_if)
     outcome = simulate(world, release, what_if=what_if, start=start)
     if options.output == "json":
-        sys.stdout.write(json.dumps(outcome_document(outcome), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(outcome_document(outcome), indent=2) + "\n")
     else:
         sys.stdout.write(_encodable(log_text(outcome, start)))
         sys.stdout.write(_encodable("\n".join(summary(outcome)) + "\n"))

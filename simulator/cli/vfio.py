@@ -57,13 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run it. Exits 0 if the simulation worked, whatever the program did."""
-    start = read_start(options.start) if options.start else START
+    start = read_start(options.start) if options.start is not None else START
     release = check_release(options.release)
     host = load_host(options.host)
     world = host_world(host, [options.command, *_arguments(options)], read_env(options.env))
     (outcome,) = simulate_vfio(world, release)
     if options.output == "json":
-        text = json.dumps(_document(outcome), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(_document(outcome), indent=2) + "\n"
     else:
         lines = [*_program_output(outcome, timestamp(start, 0)), *_summary(outcome, host)]
         text = "".join(lines)
@@ -115,7 +115,7 @@ def _summary(outcome: VfioOutcome, host: HostSpec) -> Iterator[str]:
     yield "written:\n" if outcome.writes else "written: nothing\n"
     width = max((len(write.path) for write in outcome.writes), default=0)
     for write in outcome.writes:
-        text = "not opened" if write.text is None else json.dumps(write.text, ensure_ascii=False)
+        text = "not opened" if write.text is None else json.dumps(write.text)
         yield f"  {write.path:<{width}}  {text}{'' if write.result == 'ok' else f'  {write.result}'}\n"
     yield "it would never end\n" if outcome.exit_code is None else f"exit code {outcome.exit_code}\n"
 

@@ -7,6 +7,7 @@ business, what happens by itself `cluster.reactions`'.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -354,7 +355,9 @@ def _pattern(place: Place, key: str) -> str:
         return ""
     value = item.text()
     try:
-        re.compile(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # Python's plans for sets in expressions are not the reader's
+            re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
         item.fail(f'"{value}" is no regular expression: {error}')
     return value

@@ -110,7 +110,7 @@ def unpack(path: Path) -> Any:
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:
             return json.load(file)
-    except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
+    except (OSError, EOFError, lzma.LZMAError, ValueError, RecursionError) as error:
         raise InputError(str(path), "", f"is damaged: {error}", "fetch it anew") from None
 
 

@@ -374,3 +374,59 @@ def test_a_reader_that_goes_away_early_is_no_error():
         cwd=Path(__file__).parents[2],
     )
     assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_a_start_that_no_clock_shows(capsys):
+    """Dates near the ends of the calendar, and no date, are one error."""
+    for text, words in [
+        ("0001-01-01T00:00:00+14:00", "out of range"),
+        ("9999-12-31T23:59:59", "out of range"),
+        ("", "is no date"),
+    ]:
+        assert words in refused(capsys, "run", "--host", "clean", "--start", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("host: clean\nstop_after_s: 100000000\n", "stop_after_s is 100000000, out of range; write seconds from 0 to 86400"),
+        (f"host: clean\nstop_after_s: 1{'0' * 400}\n", "line 2, column 15"),
+        (f"host: clean\nseed: 0x{'f' * 5000}\n", "a number is longer than any that is needed"),
+    ],
+)
+def test_numbers_beyond_all_bounds(capsys, tmp_path, text, words):
+    """Refused before Python refuses to print them."""
+    path = tmp_path / "world.yaml"
+    path.write_text(text)
+    assert words in refused(capsys, "run", "--world", str(path))
+
+
+def test_an_expression_that_python_warns_of(capsys, tmp_path):
+    """It is an expression all the same, and the warning is not the reader's."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text("faults: [{path: '[[a]', status: 500}]\n")
+    code, _, stderr = call(capsys, "run", "--host", "clean", "--env", "NODE_NAME=n", "--cluster", str(path))
+    assert (code, stderr) == (0, "")
+
+
+@pytest.mark.parametrize("full", [">/dev/full", ">&-"])
+def test_standard_output_that_takes_nothing(full):
+    """One line on standard error, exit code 2."""
+    command = f"exec {sys.executable} -m simulator hosts {full}"
+    ended = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("dmsim: standard output ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_written_observations_follow_no_link(capsys, tmp_path):
+    """A link in the place of the unfinished file is replaced, and nothing unfinished is left."""
+    (tmp_path / "v0.12.0").mkdir()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "v0.12.0/.cli-help-flag.part").symlink_to(victim)
+    arguments = ("--release", "v0.12.0", "-k", "cli-help-flag", "--write", str(tmp_path))
+    code, _, _ = call(capsys, "replay", str(fixtures() / "recordings"), *arguments)
+    assert code == 0
+    assert victim.read_text() == "mine"
+    assert [path.name for path in (tmp_path / "v0.12.0").iterdir()] == ["cli-help-flag.json"]
