@@ -132,13 +132,19 @@ def atoi(text: str) -> int:
     """`strconv.Atoi` on a 64-bit machine. Raises GoError for bad syntax and for what does not fit 64 bits."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
     leading, rest = _leading_digits(digits)
-    too_long = int(leading or "0") >= 2**64  # noticed at the digit that is one too many, before the text is read to its end
+    too_long = _whole(leading) >= 2**64  # noticed at the digit that is one too many, before the text is read to its end
     if (rest or not leading) and not too_long:
         raise GoError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
-    value = 2**64 if too_long else int(text)
+    value = 2**64 if too_long else -_whole(leading) if text.startswith("-") else _whole(leading)
     if not -(2**63) <= value < 2**63:
         raise GoError(f"strconv.Atoi: parsing {quote(text)}: value out of range")
     return value
+
+
+def _whole(digits: str) -> int:
+    """Digits as a number; of so many that no 64 bits hold them, any number that is as much too large."""
+    digits = digits.lstrip("0")
+    return int(digits[:40] or "0")
 
 
 def parse_duration(text: str) -> Duration:
@@ -162,7 +168,7 @@ def parse_duration(text: str) -> Duration:
             raise bad
         whole, rest = _leading_digits(rest)
         before = bool(whole)
-        number = int(whole or "0")
+        number = _whole(whole)
         if number > 2**63:
             raise bad
         fraction = ""

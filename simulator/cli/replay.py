@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
     if options.write is not None and len(options.dirs) > 1:
         raise InputError("", "", "--write takes one DIR", "replay the folders one after the other")
     out = Path(options.write) if options.write is not None else None
-    if out is not None and out.exists() and not out.is_dir():
-        raise InputError(str(out), "", "is no folder", "name a folder to write to")
+    if out is not None:
+        _make_folder(out)
     passed = failed = 0
     for folder in options.dirs:
         recordings = list(read_folder(Path(folder)))
@@ -72,12 +72,22 @@ def _implied(recordings: Sequence[Recording], release: str) -> str | None:
     return PROGRAM if release and any(recording.program == PROGRAM for recording in recordings) else None
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(str(folder), "", "is no folder", "name a folder to write to") from None
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise InputError(str(folder), "", f"cannot be made: {problem}", "name another folder") from None
+
+
 def _write(out: Path, recording: Recording, simulated: object) -> None:
     folder = out / recording.release
     document = {"id": recording.case, "upstream": recording.release, "observed": simulated}
     whole = folder / f".{recording.case}.part"
+    _make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         whole.unlink(missing_ok=True)  # a link that lies there is not followed
         try:
             whole.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import lzma
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +44,14 @@ class Recording:
 
 def read_folder(folder: Path) -> Iterator[Recording]:
     """Every recording of a folder, by release and id. Raises InputError for a folder of no known form."""
-    if not folder.exists():
-        raise InputError(str(folder), "", "does not exist", "name a folder of recordings")
-    if not folder.is_dir():
+    try:
+        is_folder = stat.S_ISDIR(folder.stat().st_mode)
+    except FileNotFoundError:
+        raise InputError(str(folder), "", "does not exist", "name a folder of recordings") from None
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise InputError(str(folder), "", f"cannot be read: {problem}", "name a folder of recordings") from None
+    if not is_folder:
         raise InputError(str(folder), "", "is no folder", "name a folder of recordings")
     if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
         yield from _read_unpacked(folder)

@@ -430,3 +430,11 @@ def test_written_observations_follow_no_link(capsys, tmp_path):
     assert code == 0
     assert victim.read_text() == "mine"
     assert [path.name for path in (tmp_path / "v0.12.0").iterdir()] == ["cli-help-flag.json"]
+
+
+def test_paths_that_no_file_can_have(capsys):
+    """Too long, or with a NUL: one error for what is read and for what is written."""
+    recordings = str(fixtures() / "recordings")
+    for path in ("a" * 5000, "a\0b"):
+        assert "cannot be read" in refused(capsys, "replay", path)
+        assert "cannot be made" in refused(capsys, "replay", recordings, "-k", "cli-help-flag", "--write", path)
