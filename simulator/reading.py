@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -298,7 +299,7 @@ def parse_document(text: str, name: str) -> Place:
     try:
         if _nesting(text) > _DEEPEST_TEXT:
             raise InputError(name, "", "is nested too deeply", "a world file has few levels")
-        value = json.loads(text) if text.lstrip().startswith("{") and name.endswith(".json") else yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
+        value = _load(text, name)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -313,6 +314,19 @@ def parse_document(text: str, name: str) -> Place:
     if not isinstance(value, dict):
         raise InputError(name, "", f"is {_kind(value)}, not a mapping", "write `key: value` lines")
     return place
+
+
+def _load(text: str, name: str) -> Any:
+    if not (text.lstrip().startswith("{") and name.endswith(".json")):
+        return yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
+
+    def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        for key, times in Counter(key for key, _ in pairs).items():
+            if times > 1:
+                raise InputError(name, "", f'holds the key "{key}" twice in one object', "each key stands once")
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=once_each)
 
 
 def _nesting(text: str) -> int:

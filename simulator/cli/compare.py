@@ -46,6 +46,7 @@ from simulator.report.trials import DriverManagerTrial
 from simulator.scenario import load_cluster, load_host, load_scenario, make_world
 
 NO_BUMP: Final = "no bump of k8s-driver-manager or of the gpu-operator chart in this diff"
+_LARGEST_DIFF: Final = 64 * 2**20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,10 +116,13 @@ def _run_diff(options: argparse.Namespace, subject: Subject | None) -> int:
 def _read_diff(path: str) -> str:
     """A diff's text, whatever the encodings of the files in it. Raises InputError."""
     try:
-        raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
+            raw = file.read(_LARGEST_DIFF + 1)
     except (OSError, ValueError) as error:
         problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(path, "", problem, "name a file, or - for standard input") from None
+    if len(raw) > _LARGEST_DIFF:
+        raise InputError(path, "", f"is larger than {_LARGEST_DIFF // 2**20} MiB", "give the diff of the files that name a version")
     return raw.decode("utf-8", "replace")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -147,9 +148,8 @@ def read_cluster(place: Place, name: str, node_name: str = "") -> ClusterSpec:
     read_format(place)
     node = place.get("node")
     pods = tuple(read_pod(item) for item in place.elements("pods"))
-    names = [pod.full_name for pod in pods]
-    for full_name in names:
-        if names.count(full_name) > 1:
+    for full_name, times in Counter(pod.full_name for pod in pods).items():
+        if times > 1:
             place.fail(f'has the pod "{full_name}" twice', "pods of one namespace have different names")
     daemonsets = {(item.namespace, item.name) for item in map(_named, place.elements("daemonsets"))}
     daemonsets |= {

@@ -32,6 +32,8 @@ CANNOT_RUN: Final = 126
 _GO_ON: Final = {errno.ENOENT, errno.ENOTDIR, errno.EACCES}
 _MOST_HANDOVERS: Final = 16
 _SHELL: Final = "/bin/sh"
+_IN_EVERY_KERNEL: Final = frozenset({"vfio", "vfio_pci", "vfio_pci_core", "vfio_iommu_type1"})
+"""Modules that no distribution leaves out."""
 _MODPROBE_DIRECTORIES: Final = (
     "/etc/modprobe.d",
     "/run/modprobe.d",
@@ -246,11 +248,18 @@ class Commands:
         except OSError:
             return "/sbin/modprobe"
 
+    def can_load(self, name: str) -> bool:
+        """An explicit `modprobe NAME`: is the module there, and does nothing forbid it? No blacklist of modprobe's does."""
+        return (
+            (name in self.installable or name in _IN_EVERY_KERNEL)
+            and name not in self._denied_modules()
+            and self._goes_on_to_load(name)
+            and self._init_module.next(name, self.kernel.pod_exists) in {"ok", "real"}
+        )
+
     def _modprobe(self, name: str) -> None:
-        """An explicit `modprobe NAME`: no blacklist stops it. The driver then takes what is free of its devices."""
-        if not self._goes_on_to_load(name) or name not in self.installable or name in self._denied_modules():
-            return
-        if self._init_module.next(name, self.kernel.pod_exists) not in {"ok", "real"}:
+        """The driver, once loaded, takes what is free of its devices."""
+        if not self.can_load(name):
             return
         free = [function for function in self._functions if not self.kernel.bound[function.address]]
         gpus, switches = ([f for f in free if f.is_gpu], [f for f in free if f.is_switch])

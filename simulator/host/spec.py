@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -408,9 +409,9 @@ def _modules(place: Place) -> tuple[Module, ...]:
                 _version(version) if (version := item.get("version")) else "",
             )
         )
-    names = [module.name for module in modules]
+    names = Counter(module.name for module in modules)
     for module in modules:
-        if names.count(module.name) > 1:
+        if names[module.name] > 1:
             place.fail(f'lists the module "{module.name}" twice', "each module stands once")
         for holder in module.used_by:
             if holder not in names:

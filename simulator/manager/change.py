@@ -12,22 +12,14 @@ from dataclasses import dataclass, field
 from simulator.labels import Wait
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.steps import DriverManager
+from simulator.named_change import NamedChange
 from simulator.urfave import Flag
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedChange):
     """One named change. `steps` and `client` override methods; the tables are appended to."""
 
-    name: str
-    upstream: str
-    """Pull request or commit."""
-    summary: str
-    """What is different, in one sentence."""
-    notice: str
-    """What a user notices."""
-    action: str = ""
-    """What a user has to do about it; empty if nothing."""
     steps: type[DriverManager] | None = None
     client: type[KubeClient] | None = None
     flags: tuple[Flag, ...] = ()

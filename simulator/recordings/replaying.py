@@ -13,7 +13,7 @@ from simulator.recordings.layout import VFIO_MANAGE, Recording
 from simulator.recordings.observation import observation
 from simulator.recordings.vfio_observation import vfio_observation
 from simulator.recordings.vfio_worlds import vfio_world_of
-from simulator.recordings.worlds import world_of
+from simulator.recordings.worlds import recorded_form, world_of
 from simulator.runners.simulated import simulate
 from simulator.runners.vfio import simulate_vfio
 
@@ -33,7 +33,5 @@ def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> 
 def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
     """Every field in which an observation differs from the recording; empty if they agree. Raises InputError."""
     compare = vfio_mismatches if recording.program == VFIO_MANAGE else mismatches
-    try:
+    with recorded_form(recording, "observed"):
         return compare(recording.release, recording.observed, simulated)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InputError(recording.file, "observed", f"is of another form: {error!r}", "see the format of recordings") from None

@@ -23,8 +23,8 @@ from simulator.host.pci import (
     WriteFault,
 )
 from simulator.host.spec import File, HostSpec
-from simulator.reading import InputError
 from simulator.recordings.layout import Recording
+from simulator.recordings.worlds import environment, recorded_form
 from simulator.runners.vfio import PATH, DriverSpec, VfioStep, VfioWorld
 
 _ROOTS: Final = ("/", "/host")
@@ -32,12 +32,8 @@ _ROOTS: Final = ("/", "/host")
 
 def vfio_world_of(recording: Recording) -> VfioWorld:
     """The world a recording was made in. Raises InputError for an input of another form."""
-    try:
+    with recorded_form(recording, "input"):
         return _world(recording.input, recording.case)
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(recording.file, "input", f"is of another form: {error!r}", "see the format of recordings") from None
 
 
 def _world(given: Mapping[str, Any], case: str) -> VfioWorld:
@@ -62,12 +58,7 @@ def _world(given: Mapping[str, Any], case: str) -> VfioWorld:
 
 
 def _step(given: Mapping[str, Any]) -> VfioStep:
-    env = {"PATH": ":".join(PATH), "HOME": "/"}
-    for key, value in (given.get("env") or {}).items():
-        if value is None:
-            env.pop(key, None)
-        else:
-            env[key] = value
+    env = environment(given, PATH=":".join(PATH), HOME="/")
     return VfioStep(tuple(given["args"]), env, tuple(_change(change) for change in given.get("before") or ()))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -48,21 +49,29 @@ _VFIO_MANAGE: Final = Program("/usr/bin/vfio-manage")
 
 def world_of(recording: Recording) -> World:
     """The world a recording was made in. Raises InputError for an input of another form."""
-    try:
+    with recorded_form(recording, "input"):
         return _world(recording.input, recording.case)
+
+
+@contextmanager
+def recorded_form(recording: Recording, part: str) -> Iterator[None]:
+    """Whatever a recording of another form breaks is an InputError that names its file and the part."""
+    try:
+        yield
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(recording.file, "input", f"is of another form: {error!r}", "see the format of recordings") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise InputError(recording.file, part, f"is of another form: {error!r}", "see the format of recordings") from None
+
+
+def environment(given: Mapping[str, Any], **defaults: str) -> dict[str, str]:
+    """The recorder's environment with a case's own on top; null takes a variable away."""
+    env = {**defaults, **(given.get("env") or {})}
+    return {key: value for key, value in env.items() if value is not None}
 
 
 def _world(given: Mapping[str, Any], case: str) -> World:
-    env = {"HOME": "/", "KUBECONFIG": _KUBECONFIG, "PATH": ":".join(_PATH)}
-    for key, value in (given.get("env") or {}).items():
-        if value is None:
-            env.pop(key, None)
-        else:
-            env[key] = value
+    env = environment(given, HOME="/", KUBECONFIG=_KUBECONFIG, PATH=":".join(_PATH))
     signal = given.get("signal")
     cluster = _cluster(given.get("cluster") or {}, case)
     return World(

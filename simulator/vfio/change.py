@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simulator.named_change import NamedChange
 from simulator.vfio.nvpci import NvPci
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedChange):
     """One named change. `nvpci` overrides methods; None for the rewrite itself."""
 
-    name: str
-    upstream: str
-    """Pull request or commit."""
-    summary: str
-    """What is different, in one sentence."""
-    notice: str
-    """What a user notices."""
-    action: str = ""
-    """What a user has to do about it; empty if nothing."""
     nvpci: type[NvPci] | None = None

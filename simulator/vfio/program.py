@@ -12,11 +12,10 @@ from simulator.gocompat import GoError, GoPanic
 from simulator.ports import Output, VfioHost
 from simulator.urfave import End
 from simulator.vfio import script
-from simulator.vfio.bind import BindCommand
+from simulator.vfio.bind import BindCommand, UnbindCommand
 from simulator.vfio.config import BIND, read
 from simulator.vfio.nvpassthrough import NvPassthrough
 from simulator.vfio.releases import Flow
-from simulator.vfio.unbind import UnbindCommand
 
 FAILURE: Final = 1
 PANIC: Final = 2
@@ -40,10 +39,8 @@ def main(flow: Flow, args: Sequence[str], env: Mapping[str, str], host: VfioHost
     nvpci = flow.nvpci(host, output)
     nvpassthrough = NvPassthrough(host, output, options.host_root)
     try:
-        if settings.command == BIND:
-            BindCommand(options, nvpci, nvpassthrough, output).run()
-        else:
-            UnbindCommand(options, nvpci, nvpassthrough, output).run()
+        command = BindCommand if settings.command == BIND else UnbindCommand
+        command(options, nvpci, nvpassthrough, output).run()
     except GoError as error:
         output.log("fatal", str(error))
         return FAILURE

@@ -7,6 +7,8 @@ import io
 import itertools
 import json
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -447,3 +449,13 @@ def test_events_cannot_break_out_of_markdown():
     text = compared_markdown(Title("v0.11.0", "v0.12.0"), found)
     assert "`` host a`b|c ``" in text
     assert "\n- info: ```\\n<b>|\n+ (the run is over)\n```" in text
+
+
+def test_a_diff_without_end():
+    """Is read to a limit only; standard input that is closed is one error."""
+    for words, problem in (("--diff /dev/zero", "is larger than 64 MiB"), ("--diff - <&-", "cannot be read: Bad file descriptor")):
+        ended = subprocess.run(
+            ["sh", "-c", f"exec {sys.executable} -m simulator compare {words}"], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 2
+        assert problem in ended.stderr

@@ -438,3 +438,10 @@ def test_paths_that_no_file_can_have(capsys):
     for path in ("a" * 5000, "a\0b"):
         assert "cannot be read" in refused(capsys, "replay", path)
         assert "cannot be made" in refused(capsys, "replay", recordings, "-k", "cli-help-flag", "--write", path)
+
+
+def test_a_key_that_stands_twice_in_json(capsys, tmp_path):
+    """Is refused as it is in YAML, however deep."""
+    path = tmp_path / "host.json"
+    path.write_text('{"container": {"files": {"/a": "x", "/a": "y"}}}')
+    assert 'holds the key "/a" twice in one object; each key stands once' in refused(capsys, "run", "--host", str(path))

@@ -389,7 +389,7 @@ def foreign_cordon_kept(patch: pytest.MonkeyPatch) -> None:
     def notes(self: KubeClient, name: str) -> None:
         before = bool(self._get_node(name)["spec"].get("unschedulable"))
         cordon(self, name)
-        self.own_cordon = not before  # type: ignore[attr-defined]
+        self.own_cordon = not before
 
     def minds(self: KubeClient, name: str) -> None:
         if getattr(self, "own_cordon", False):
@@ -509,7 +509,7 @@ def eviction_obeys_the_selector(patch: pytest.MonkeyPatch) -> None:
     helper = kubernetes.Helper
 
     def selects(*args: object, **fields: object) -> drain.Helper:
-        made = helper(*args, **fields)  # type: ignore[arg-type]
+        made = helper(*args, **fields)
         if made.ignore_all_daemonsets:
             made.pod_selector = _SELECTOR[-1]
         return made
@@ -630,7 +630,7 @@ def first_failing_module_ends_unloading(patch: pytest.MonkeyPatch) -> None:
         try:
             delete(self, name)
         except steps.ErrnoError:
-            self.stopped = True  # type: ignore[attr-defined]
+            self.stopped = True
             raise
 
     patch.setattr(DriverManager, "delete_module", deletes)
@@ -834,8 +834,8 @@ def errors_are_retried(patch: pytest.MonkeyPatch) -> None:
     delay = rest._retry_delay
 
     def also(request: object, response: object, failure: object) -> int | None:
-        wait = delay(request, response, failure)  # type: ignore[arg-type]
-        return 1 if wait is None and response is not None and response.status >= 429 else wait  # type: ignore[attr-defined]
+        wait = delay(request, response, failure)
+        return 1 if wait is None and response is not None and response.status >= 429 else wait
 
     patch.setattr(rest, "_retry_delay", also)
 
@@ -852,7 +852,7 @@ def help_is_a_failure(patch: pytest.MonkeyPatch) -> None:
     read = program.read
 
     def reads(*arguments: object) -> object:
-        settings = read(*arguments)  # type: ignore[arg-type]
+        settings = read(*arguments)
         if isinstance(settings, program.End) and settings.fatal is None:
             return settings._replace(exit_code=settings.exit_code + 1)
         return settings
@@ -867,7 +867,7 @@ def klog_names_another_line(patch: pytest.MonkeyPatch) -> None:
 
     def builds(kubeconfig: str, env: object, host: object, output: object, libraries: profile.Libraries, stamp: str) -> object:
         moved = replace(libraries, in_cluster_line=libraries.in_cluster_line + 1)
-        return build(kubeconfig, env, host, output, moved, stamp)  # type: ignore[arg-type]
+        return build(kubeconfig, env, host, output, moved, stamp)
 
     patch.setattr(program, "build_config_from_flags", builds)
 
@@ -878,7 +878,7 @@ def environment_wins_over_flags(patch: pytest.MonkeyPatch) -> None:
     read = program.read
 
     def reads(flags: object, args: tuple[str, ...], env: dict[str, str], version: str) -> object:
-        return read(flags, [word for word in args if not word.startswith("--enable-gpu")], env, version)  # type: ignore[arg-type]
+        return read(flags, [word for word in args if not word.startswith("--enable-gpu")], env, version)
 
     patch.setattr(program, "read", reads)
 

@@ -7,6 +7,7 @@ import itertools
 import json
 import lzma
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -16,6 +17,7 @@ from simulator.reading import InputError
 from simulator.recordings.comparing import mismatches
 from simulator.recordings.layout import read_folder
 from simulator.recordings.observation import observation
+from simulator.recordings.replaying import differences, replayed
 from simulator.recordings.worlds import world_of
 from simulator.runners.simulated import simulate
 from simulator.scenario import fixtures
@@ -166,3 +168,19 @@ def test_an_unpacked_folder(tmp_path):
         path.write_text(text)
         with pytest.raises(InputError, match=r"a\.json"):
             list(read_folder(tmp_path))
+
+
+@pytest.mark.parametrize("program", ["driver-manager", "vfio-manage"])
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [("input", {"args": 5, "steps": 5}), ("observed", {"elapsed_s": 10**400, "api": [{"t": 10**400}], "steps": 5})],
+)
+def test_a_recording_of_another_form(program, part, change):
+    """Is one error that names the part, for both programs."""
+    recording = next(read for read in read_folder(fixtures() / "recordings") if read.program == program)
+    kept = {key: value for key, value in change.items() if key in getattr(recording, part)}
+    assert kept
+    broken = replace(recording, **{part: {**getattr(recording, part), **kept}})
+    with pytest.raises(InputError, match="is of another form") as failure:
+        differences(broken, replayed(broken))
+    assert failure.value.place == part
