@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml requirements.lock
 lock: ## renew requirements.lock from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	$(VENV)-lock/bin/pip-compile --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --allow-unsafe --no-header --extra dev -o requirements.lock pyproject.toml
+	  --allow-unsafe --no-header --extra container --extra dev -o requirements.lock pyproject.toml
 	rm -r $(VENV)-lock
 
 features: setup ## the main job: every scenario on the simulated runner

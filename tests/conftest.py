@@ -1,12 +1,30 @@
-"""Hypothesis for all tests: a slow machine is no fault, and where `CI` is set the examples are the same each time."""
+"""For all tests: Hypothesis (a slow machine is no fault; where `CI` is set the examples are the same each time), and Docker."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "dmsim", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], derandomize="CI" in os.environ
 )
 settings.load_profile("dmsim")
+
+
+@pytest.fixture(scope="session")
+def docker_engine():
+    """A Docker engine that answers: its client. Where none does the test is skipped, unless DMSIM_REQUIRE_DOCKER forbids it."""
+    import docker
+
+    try:
+        client = docker.from_env()
+        client.ping()
+    except docker.errors.DockerException as error:
+        text = f"no Docker engine answers: {error}"
+        if os.environ.get("DMSIM_REQUIRE_DOCKER") == "1":
+            pytest.fail(text)
+        pytest.skip(text)
+    yield client
+    client.close()
