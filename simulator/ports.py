@@ -94,13 +94,17 @@ class VfioHost(Protocol):
 
 
 class Request(NamedTuple):
-    """One HTTP request to the API server. `body` is the JSON document, in the order it is sent."""
+    """One HTTP request to the API server. `body` is the JSON document, in the order it is sent.
+
+    `raw_query` is the query as it travelled; empty: as Go's `url.Values.Encode` writes `query`.
+    """
 
     method: str
     path: str
     query: Mapping[str, str] = {}
     body: Mapping[str, Any] | None = None
     content_type: str = ""
+    raw_query: str = ""
 
 
 class Response(NamedTuple):

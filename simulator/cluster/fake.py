@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from simulator.clock import VirtualClock
 from simulator.cluster.objects import DROP, ClusterSpec, Fault
-from simulator.cluster.reactions import Reactions
+from simulator.cluster.reactions import Reactions, Timer
 from simulator.cluster.store import failure
 from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
 from simulator.trace import NodeState
@@ -31,7 +30,7 @@ class _LiveFault:
         if not (
             (not fault.method or re.search(fault.method, request.method))
             and (not fault.path or re.search(fault.path, request.path))
-            and (not fault.query or re.search(fault.query, urlencode(sorted(request.query.items()))))
+            and (not fault.query or re.search(fault.query, request.raw_query or urlencode(sorted(request.query.items()))))
             and (not fault.body or re.search(fault.body, raw_body(request.body)))
         ):
             return False
@@ -53,7 +52,7 @@ def raw_body(body: Mapping[str, Any] | None) -> str:
 class FakeCluster:
     """A cluster in memory."""
 
-    def __init__(self, spec: ClusterSpec, clock: VirtualClock) -> None:
+    def __init__(self, spec: ClusterSpec, clock: Timer) -> None:
         self.spec = spec
         self.reactions = Reactions(spec, clock)
         self.store = self.reactions.store

@@ -5,21 +5,32 @@ A DaemonSet's pod whose node selector no longer matches is told to go. A pod tha
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
-from simulator.clock import VirtualClock
 from simulator.cluster.objects import ClusterSpec
 from simulator.cluster.store import LivePod, Store
-from simulator.gocompat import SECOND
+from simulator.gocompat import SECOND, Duration
 
 _EPOCH: Final = "2026-01-01T00:00:00Z"
 """The deletion timestamp: that there is one is all that is looked at."""
 
 
+class Timer(Protocol):
+    """A clock on which things can be planned: virtual for simulated runs, the wall's for a served cluster."""
+
+    @property
+    def now(self) -> Duration:
+        """Nanoseconds since the start."""
+
+    def plan(self, at: Duration, happens: Callable[[], None]) -> None:
+        """Let something happen at a time."""
+
+
 class Reactions:
     """The pods' life on a clock."""
 
-    def __init__(self, spec: ClusterSpec, clock: VirtualClock) -> None:
+    def __init__(self, spec: ClusterSpec, clock: Timer) -> None:
         self.clock = clock
         self.store = Store(spec, self.terminate, self.node_changed)
         for pod in list(self.store.pods.values()):
