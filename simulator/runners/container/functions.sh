@@ -1,0 +1,31 @@
+# For scripts that the supervisor runs.
+b=/.dmsim/busybox
+here=/.dmsim
+
+put() { # SOURCE PATH MODE: a file, in place of what is there
+    "$b" mkdir -p "${2%/*}/"
+    drop "$2"
+    "$b" cat "$1" >"$2"
+    "$b" chmod "$3" "$2"
+}
+
+drop() { # PATH: take away what is there; what something is mounted on stays
+    "$b" rm -rf "$1" 2>/dev/null || true
+}
+
+modules() { # FILE: be /proc/modules from now on, also where the kernel has none
+    if [ ! -e /proc/modules ]; then
+        "$b" mkdir -p "$here/proc"
+        "$b" mount -t proc proc "$here/proc"
+        "$b" mount -t tmpfs tmpfs /proc
+        for entry in "$here"/proc/[!0-9]*; do
+            "$b" ln -s "$entry" "/proc/${entry##*/}"
+        done
+        : >/proc/modules
+    fi
+    "$b" mount --bind "$1" /proc/modules
+}
+
+no_modules() { # a kernel without modules
+    if [ -e /proc/modules ]; then "$b" mount -t proc -o subset=pid proc /proc; fi
+}
