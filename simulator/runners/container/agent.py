@@ -82,8 +82,11 @@ def main(caller: int, channel: int, container: int, root: int) -> NoReturn:
         syscalls.die_with_parent(signal.SIGKILL)
         sock.send(b"{}")
         _Agent(sock, caller_lives, proc, permitted).serve()
-    finally:
         os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def _failure(error: OSError) -> bytes:
@@ -218,6 +221,8 @@ class _Agent:
                 _execute(command, socket.socket(fileno=channel), (stdin, stdout, stderr))
             except OSError as error:
                 socket.socket(fileno=channel).send(_failure(error))
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(CANNOT_START)
         if relayed is not None:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 import select
 import socket
 import subprocess
@@ -28,6 +29,7 @@ _IMPORTED_FROM: Final = str(Path(__file__).resolve().parents[3])
 _AGENT: Final = (
     "import sys; sys.path.insert(0, sys.argv[1])\nfrom simulator.runners.container.agent import main\nmain(*map(int, sys.argv[2:]))"
 )
+_OLDEST: Final = (5, 9)
 _EVERY_UID: Final = ["0", "0", "4294967295"]
 _PATIENCE: Final = 10.0
 """Seconds in which the agent leaves; it waits for nothing but the end of processes that were killed."""
@@ -48,9 +50,13 @@ def why_not() -> str:
         return f"this root lacks the capabilities {', '.join(missing)}"
     if Path("/proc/self/uid_map").read_text(encoding="ascii").split() != _EVERY_UID:
         return "this is root in a user namespace only"
-    if not seccomp.supported():
-        return f"Linux {platform.release()} has no seccomp user notification (it came with 5.0, what is needed here with 5.9)"
+    if not seccomp.supported() or _release() < _OLDEST:
+        return f"Linux {platform.release()} lacks what is needed of seccomp's user notification, which 5.9 completed"
     return ""
+
+
+def _release() -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", platform.release())[:2])
 
 
 class Namespaces:

@@ -22,14 +22,13 @@ from simulator.runners.container.syscalls import MACHINES, number
 _ADDRESS: Final = 0x400000
 _ELF_HEADER: Final = 64
 _PROGRAM_HEADER: Final = 56
+DATA_AT: Final = _ADDRESS + _ELF_HEADER + _PROGRAM_HEADER
 _ELF_MACHINES: Final = {"x86_64": 62, "aarch64": 183}
 
 _SIGSET: Final = (1 << (2 - 1)) | (1 << (15 - 1))
 """SIGINT and SIGTERM."""
 _DATA: Final = struct.pack("=5Q", _SIGSET, 1, 0, 0, 0)
 """The sigset, then a kernel's `struct sigaction`: SIG_IGN, no flags, no restorer, no mask."""
-_SIGSET_AT: Final = _ADDRESS + _ELF_HEADER + _PROGRAM_HEADER
-_ACTION_AT: Final = _SIGSET_AT + 8
 _SIGCHLD: Final = 17
 _SIG_BLOCK: Final = 0
 _SIGSET_SIZE: Final = 8
@@ -42,22 +41,20 @@ def pause_program(machine: str) -> bytes:
     """
     if machine not in MACHINES:
         raise InputError("", "the pause program", f"is not written for {machine}", f"known: {', '.join(MACHINES)}")
-    call, repeat = (_x86_64, _x86_64_repeat) if machine == "x86_64" else (_aarch64, _aarch64_repeat)
-
-    def numbered(name: str, *arguments: int) -> bytes:
-        wanted = number(name, machine)
-        assert wanted is not None
-        return call(wanted, arguments)
-
-    wait = numbered("rt_sigtimedwait", _SIGSET_AT, 0, 0, _SIGSET_SIZE)
+    wait = call(machine, "rt_sigtimedwait", DATA_AT, 0, 0, _SIGSET_SIZE)
     code = (
-        numbered("rt_sigaction", _SIGCHLD, _ACTION_AT, 0, _SIGSET_SIZE)
-        + numbered("rt_sigprocmask", _SIG_BLOCK, _SIGSET_AT, 0, _SIGSET_SIZE)
+        call(machine, "rt_sigaction", _SIGCHLD, DATA_AT + _SIGSET_SIZE, 0, _SIGSET_SIZE)
+        + call(machine, "rt_sigprocmask", _SIG_BLOCK, DATA_AT, 0, _SIGSET_SIZE)
         + wait
-        + repeat(len(wait))
-        + numbered("exit_group", 0)
+        + _REPEATS[machine](len(wait))
+        + call(machine, "exit_group", 0)
     )
-    start = _ELF_HEADER + _PROGRAM_HEADER + len(_DATA)
+    return executable(machine, _DATA, code)
+
+
+def executable(machine: str, data: bytes, code: bytes) -> bytes:
+    """An ELF file: the data, which begins at DATA_AT, a multiple of 4 bytes, and the code, which runs from its start."""
+    start = _ELF_HEADER + _PROGRAM_HEADER + len(data)
     size = start + len(code)
     identity = b"\x7fELF" + bytes([2, 1, 1])  # 64 bits, little-endian, version 1
     header = struct.pack(
@@ -66,7 +63,14 @@ def pause_program(machine: str) -> bytes:
         *(0, _ELF_HEADER, _PROGRAM_HEADER, 1, 0, 0, 0),  # one program header, no section
     )
     segment = struct.pack("=IIQQQQQQ", 1, 5, 0, _ADDRESS, _ADDRESS, size, size, 0x10000)  # PT_LOAD, readable and executable
-    return header + segment + _DATA + code
+    return header + segment + data + code
+
+
+def call(machine: str, name: str, *arguments: int) -> bytes:
+    """The code of a system call with up to four arguments of 32 bits."""
+    wanted = number(name, machine)
+    assert wanted is not None, name
+    return _CALLS[machine](wanted, arguments)
 
 
 def _x86_64(wanted: int, arguments: tuple[int, ...]) -> bytes:
@@ -91,3 +95,8 @@ def _aarch64(wanted: int, arguments: tuple[int, ...]) -> bytes:
 
 def _aarch64_repeat(back: int) -> bytes:
     return struct.pack("=I", 0x37F80000 | (-back // 4 & 0x3FFF) << 5)  # tbnz w0, #31, -back
+
+
+_CALLS: Final = {"x86_64": _x86_64, "aarch64": _aarch64}
+_REPEATS: Final = {"x86_64": _x86_64_repeat, "aarch64": _aarch64_repeat}
+"""Go so many bytes back if the call before failed."""

@@ -226,24 +226,24 @@ class Program:
 
     def _serve(self) -> None:
         try:
-            self._serve_until_gone()
-        except BaseException as error:  # whatever it is, `wait` raises it
-            self._failure = error
-            self.kill()
-        status = os.read(self._descriptors.status, 4)
-        if status:
+            try:
+                self._serve_until_gone()
+            except BaseException as error:
+                self._failure = error
+                self.kill()
+            status = os.read(self._descriptors.status, 4)
+            if not status:
+                raise self._inside.gone()
             (self._status,) = struct.unpack("=i", status)
-        else:
-            self._failure = self._failure or self._inside.gone()
-        try:
             self.drain()
-        except BaseException as error:
+        except BaseException as error:  # whatever it is, `wait` raises the first
             self._failure = self._failure or error
-        with self._delivering:
-            self._streams = {}
-            self._descriptors.close()
-            os.close(self._pidfd)
-            self._ended.set()
+        finally:
+            with self._delivering:
+                self._streams = {}
+                self._descriptors.close()
+                os.close(self._pidfd)
+                self._ended.set()
 
     def _serve_until_gone(self) -> None:
         """Answer notifications and read the streams until the program and all it started are gone."""
