@@ -32,7 +32,7 @@ from simulator.runners.container.endpoint import ROOT_CA, certificate, endpoint
 from simulator.runners.container.image import Image, look_into
 from simulator.runners.container.layout import Drawer, Layout, lay_out
 from simulator.runners.container.scripts import HELPER, OURS
-from simulator.runners.container.seccomp import profile
+from simulator.runners.container.profile import profile
 from simulator.runners.container.supervisor import SHARED_WITH_HOST, Broken, Supervisor, Written
 from simulator.runners.container.unfit import Unfit
 from simulator.runners.simulated import state_of
