@@ -30,7 +30,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Fixed:
     """The errno of `delete_module` (0: success), and what cannot be answered rightly."""
 
     delete_module: int
@@ -50,13 +50,13 @@ def _said(log: bytes, message: str) -> int:
     return log.count(f" msg={message}\n".encode())
 
 
-def fixed_answers(world: World) -> Answers:
+def fixed_answers(world: World) -> Fixed:
     """The answers that fit a world best."""
     found = list(_module_answers(world))
     driver = {number: module for module, number in found if module != _NOUVEAU}
     nouveau = {number for module, number in found if module == _NOUVEAU}
     number = next(iter(driver or nouveau), 0)
-    return Answers(number, tuple(_limits(world, number, driver, nouveau)))
+    return Fixed(number, tuple(_limits(world, number, driver, nouveau)))
 
 
 def _limits(world: World, number: int, driver: Mapping[int, str], nouveau: set[int]) -> Iterator[Limit]:

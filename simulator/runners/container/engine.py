@@ -8,12 +8,10 @@ shared over the network) and those of other PID namespaces are not ours to judge
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
 import socket
-import struct
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -27,7 +25,6 @@ LABEL: Final = "dmsim.run"
 """On each container: the run that it belongs to."""
 _HOME_LABEL: Final = "dmsim.home"
 _FOLDER: Final = "dmsim-"
-_SIOCGIFADDR: Final = 0x8915
 _local = threading.local()
 
 
@@ -72,19 +69,6 @@ def running(image: str, volumes: Mapping[str, str], **settings: Any) -> Iterator
     finally:
         if made._container is not None:
             remove(made._container)
-
-
-def gateway() -> str:
-    """This machine's IPv4 address on Docker's bridge. Raises InputError."""
-    options = client().networks.get("bridge").attrs.get("Options") or {}
-    name = options.get("com.docker.network.bridge.name", "docker0")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        try:
-            answer = fcntl.ioctl(any_socket, _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-        except OSError as error:
-            problem = f"Docker's bridge {name} has no address on this machine ({error.strerror})"
-            raise InputError("", "", problem, "the engine must run on this machine, with its bridge network") from None
-    return socket.inet_ntoa(answer[20:24])
 
 
 # --- marks and leftovers ----------------------------------------------------------------------------------------------

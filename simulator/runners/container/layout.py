@@ -61,6 +61,8 @@ class Layout:
     """Shell commands for the supervisor that make the rest."""
     controls: Mapping[str, Path]
     """Control file of a PCI driver, by its path in the container -> the named pipe that stands for it."""
+    modules: str | None
+    """Text of /proc/modules; None: there is no such file."""
 
     @property
     def mounted(self) -> list[str]:
@@ -84,16 +86,12 @@ def lay_out(spec: HostSpec, tree: Path, drawer: Drawer, busybox: Path, path: Seq
         elif name != "proc":
             commands += _own_files(node, f"/{name}", drawer, skipped, replaced)
     commands += _stand_ins(spec.container_programs, drawer, path)
-    if host.tree.exists(PROC_MODULES):
-        commands.append(drawer.put(host.tree.read(PROC_MODULES), f"{OURS}/modules"))
-        commands.append(f"modules {OURS}/modules\n")
-    else:
-        commands.append("no_modules\n")
     if (tree / "host").is_dir():
         ours = tree / "host" / OURS.strip("/")
         ours.mkdir(exist_ok=True)
         _link(busybox, ours / "busybox")
-    return Layout(tree, "".join(commands), writer.controls)
+    modules = host.tree.read(PROC_MODULES) if host.tree.exists(PROC_MODULES) else None
+    return Layout(tree, "".join(commands), writer.controls, modules)
 
 
 class _Writer:
@@ -186,3 +184,18 @@ def _stand_ins(programs: Mapping[str, Program | None], drawer: Drawer, path: Seq
             yield f"drop {shlex.quote(f'{directory}/{name}')}\n"
         if program is not None:
             yield drawer.put(stand_in(program), program.path, program.mode)
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str], drawer: Drawer) -> str:
+    """Commands that make in the container what changed of a host's tree (/proc left out), from two snapshots of it."""
+    lines = [f"drop {shlex.quote(path.rstrip('/'))}\n" for path in sorted(before.keys() - after.keys(), reverse=True)]
+    for path, text in sorted(after.items()):
+        if before.get(path) == text or path.startswith("/proc/"):
+            continue
+        if path.endswith("/"):
+            lines.append(f"$b mkdir -p {shlex.quote(path)}\n")
+        elif text.startswith("-> "):
+            lines.append(f"$b ln -sfn {shlex.quote(text[3:])} {shlex.quote(path)}\n")
+        else:
+            lines.append(drawer.put(text, path))
+    return "".join(lines)

@@ -1,14 +1,13 @@
 """The container runner: an image of driver-manager against a world, run by Docker; its outcome is a simulated run's equal.
 
-The host's tree is laid out on disk and mounted, the cluster is served over HTTP, `delete_module` is answered by a seccomp
-profile, unmounts are real in the container's own mount namespace. The program runs as process 1 of a PID namespace, as in a
-pod. What cannot be seen from outside is named in `Outcome.unobserved`.
+The host's tree is laid out on disk and mounted, the cluster is served over HTTP, unmounts are real in the container's own
+mount namespace, modules are unloaded as the world says. The program runs as process 1 of a PID namespace, as in a pod. What
+cannot be seen from outside is named in `Outcome.unobserved`.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import re
 import shlex
 import shutil
@@ -26,13 +25,14 @@ from simulator.host.fake import WATCHED, FakeHost
 from simulator.host.kernel import PCI_DEVICES
 from simulator.ports import Request
 from simulator.real.clock import WallClock
-from simulator.runners.container import engine, reading, supervisor
-from simulator.runners.container.answers import fixed_answers, tries_to_unload
+from simulator.runners.container import engine, reading, supervisor, tracer
+from simulator.runners.container.answers import fixed_answers
 from simulator.runners.container.endpoint import ROOT_CA, certificate, endpoint
 from simulator.runners.container.image import Image, look_into
-from simulator.runners.container.layout import Drawer, Layout, lay_out
-from simulator.runners.container.scripts import HELPER, OURS
+from simulator.runners.container.launching import CAPABILITIES, ByDocker, Command, Launch, Stage, Traced
+from simulator.runners.container.layout import Drawer, changes, lay_out
 from simulator.runners.container.profile import profile
+from simulator.runners.container.scripts import HELPER, OURS
 from simulator.runners.container.supervisor import SHARED_WITH_HOST, Broken, Supervisor, Written
 from simulator.runners.container.unfit import Unfit
 from simulator.runners.simulated import state_of
@@ -43,8 +43,6 @@ __all__ = ["PARALLEL", "Unfit", "run_image", "run_images"]
 
 PARALLEL: Final = 8
 """Runs at once: they mostly sleep."""
-CAPABILITIES: Final = ("DAC_OVERRIDE", "NET_ADMIN", "NET_BIND_SERVICE", "SYS_ADMIN", "SYS_CHROOT")
-"""What is left of root: any file of its own, an address and a port of its own network namespace, mounts, `chroot`."""
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _MADE: Final = frozenset(f"/host/{name}/" for name in SHARED_WITH_HOST)
 """Where the host's root has what it shares with the container."""
@@ -53,19 +51,38 @@ _ALIVE: Final = 5.0
 
 
 def run_image(
-    world: World, image: str, *, release: str = "", note_tree: bool = False, cancelled: threading.Event | None = None
+    world: World,
+    image: str,
+    *,
+    release: str = "",
+    tracer: bool | None = None,
+    note_tree: bool = False,
+    cancelled: threading.Event | None = None,
 ) -> Outcome:
     """Run an image against a world, in real time.
 
-    `release` is what the image claims to be, for the outcome and the reading of its settings. Raises Unfit for a world that
-    a container cannot stand for, InputError for an image or an engine that is not fit, KeyboardInterrupt once `cancelled`.
+    `release` is what the image claims to be, for the outcome and the reading of its settings. `tracer` None: wherever this
+    machine can. Raises Unfit for a world that a container cannot stand for, InputError for an image, an engine or a machine
+    that is not fit, KeyboardInterrupt once `cancelled`.
     """
     engine.sweep_once()
-    return _Run(world, look_into(image), release, cancelled or threading.Event()).run(note_tree=note_tree)
+    run = _Run(world, look_into(image), release, cancelled or threading.Event())
+    return run.run(traced=can_trace() if tracer is None else tracer, note_tree=note_tree)
+
+
+def can_trace() -> bool:
+    """Is this a machine for the tracer?"""
+    return not tracer.why_not()
 
 
 def run_images(
-    worlds: Iterable[World], image: str, *, release: str = "", parallel: int = PARALLEL, note_tree: bool = False
+    worlds: Iterable[World],
+    image: str,
+    *,
+    release: str = "",
+    tracer: bool | None = None,
+    note_tree: bool = False,
+    parallel: int = PARALLEL,
 ) -> Iterator[tuple[int, Outcome | Unfit]]:
     """Run an image against many worlds, several at once: (position, outcome) of each, as they end.
 
@@ -73,11 +90,12 @@ def run_images(
     """
     cancelled = threading.Event()
     pool = concurrent.futures.ThreadPoolExecutor(parallel, thread_name_prefix="dmsim-run")
+
+    def run(world: World) -> Outcome:
+        return run_image(world, image, release=release, tracer=tracer, note_tree=note_tree, cancelled=cancelled)
+
     try:
-        running = {
-            pool.submit(run_image, world, image, release=release, note_tree=note_tree, cancelled=cancelled): position
-            for position, world in enumerate(worlds)
-        }
+        running = {pool.submit(run, world): position for position, world in enumerate(worlds)}
         for future in concurrent.futures.as_completed(running):
             try:
                 yield running[future], future.result()
@@ -96,22 +114,20 @@ class _Run:
         self.image = image
         self.release = release
         self.cancelled = cancelled
-        self.answers = fixed_answers(world)
         self.env = self._environment()
         self.path = tuple(self.env.get("PATH", "").split(":"))
         self.clock = WallClock()
         self.cluster = FakeCluster(world.cluster, self.clock)
         self.host = FakeHost(world.host, self.path, self.cluster.pod_exists)
-        """The host as it should be; what the program did to it on disk is not known here, but for its PCI bindings."""
+        self.changing = threading.RLock()
         self.endpoint = endpoint(world, self.host, self.env, release)
         self.record: list[Event | reading.Chunk] = []
-        self._recording = threading.RLock()
+        self._recording = threading.Lock()
         self._stopped = False
-        self._log = bytearray()
-        self._unfit = ""
         self._failure: Exception | None = None
         self.supervisor: Supervisor
-        self.layout: Layout
+        self.drawer: Drawer
+        self.launch: Launch
 
     def _environment(self) -> dict[str, str]:
         """What the program is started with: the image's own, the world's on top."""
@@ -124,22 +140,40 @@ class _Run:
 
     # --- from beginning to end ----------------------------------------------------------------------------------------
 
-    def run(self, *, note_tree: bool) -> Outcome:
+    def run(self, *, traced: bool, note_tree: bool) -> Outcome:
         """Run it."""
         before = state_of(self.host, self.cluster, note_tree=note_tree)
         with ExitStack() as stack:
             folder = engine.new_folder()
             stack.callback(shutil.rmtree, folder)
-            server = stack.enter_context(self._serve())
-            self._lay_out(folder, server)
+            ours, tree = folder / "ours", folder / "tree"
+            ours.mkdir()
+            tree.mkdir()
+            shutil.copyfile(supervisor.busybox(), ours / "busybox")
+            (ours / "busybox").chmod(0o755)
+            self.drawer = Drawer(ours)
+            layout = lay_out(self.world.host, tree, self.drawer, ours / "busybox", self.path, self._replaced())
+            self.supervisor = Supervisor(ours, self._output, layout.controls)
             stack.callback(self.supervisor.close)
-            container = stack.enter_context(self._container(folder))
+            self.launch = self._launch(folder, traced=traced)
+            self._continue()
+            container = stack.enter_context(self._container(ours, {name: tree / name for name in layout.mounted}))
             try:
-                self.supervisor.await_script("prepare")
-                exit_code, elapsed, node, pods = self._watch(container, server)
+                server = stack.enter_context(self._server(container, stack))
+                self.supervisor.do(
+                    supervisor.prepare(layout, self.launch.prepare(layout.modules, server.address), self.world.host.mounts)
+                )
+                self._continue()
+                server.call(self._plan)
+                self.launch.start(self._command(), stack)
+                exit_code, elapsed = self._watch(container)
+                node, pods = server.call(lambda: (self.cluster.node(), self.cluster.pods()))
+                self.launch.drain()
+                self.launch.check()
+                self.supervisor.do(supervisor.note(layout, WATCHED))
             except Broken as error:
                 raise Broken(f"{error}\n{container.logs().decode('utf-8', 'replace')}") from None
-            after = self._state(before, folder)
+            after = self._state(before, ours)
         told = reading.read(self.record)
         return Outcome(
             release=self.release or self.image.reference,
@@ -150,51 +184,29 @@ class _Run:
             after=replace(after, node=node, pods=pods),
             panic=told.panic,
             stopped_after=int(self.world.stop_after) if self._stopped else None,
-            unobserved=self._unobserved(),
+            unobserved=self.launch.unobserved(),
         )
 
-    def _serve(self) -> Server:
-        tls = None
-        if self.endpoint is not None and self.endpoint.tls:
-            tls = certificate(self.endpoint.host).context
-        return Server(self.cluster, self.clock, host=engine.gateway(), tls=tls, observer=self._asked)
+    def _replaced(self) -> dict[str, str]:
+        """The certificate that the pod trusts, in place of what the world says of it."""
+        at = self.endpoint
+        return {ROOT_CA: certificate(at.host).root} if at is not None and at.in_cluster else {}
 
-    def _lay_out(self, folder: Path, server: Server) -> None:
-        ours, tree = folder / "ours", folder / "tree"
-        ours.mkdir()
-        tree.mkdir()
-        shutil.copyfile(supervisor.busybox(), ours / "busybox")
-        (ours / "busybox").chmod(0o755)
-        replaced = {}
-        if self.endpoint is not None and self.endpoint.in_cluster:
-            replaced[ROOT_CA] = certificate(self.endpoint.host).root
-        self.drawer = Drawer(ours)
-        self.layout = lay_out(self.world.host, tree, self.drawer, ours / "busybox", self.path, replaced)
-        self.supervisor = Supervisor(ours, self._wrote, self.layout.controls)
-        network = ""
-        if self.endpoint is not None and not self.world.cluster.api_down:
-            at = self.endpoint
-            network = supervisor.relay(at.host, at.port, *server.address, is_loopback=at.is_loopback)
-        self.supervisor.expect("prepare")
-        self.supervisor.expect("note")
-        self.supervisor.write("prepare", supervisor.prepare(self.layout, network, self.world.host.mounts))
-        self.supervisor.write("note", supervisor.note(self.layout, WATCHED))
-        argv = (*self.image.command, *self.world.args)
-        scripts = supervisor.start(argv, self.env, self.image.working_directory, pid_1=self.world.pid_1)
-        for name, body in scripts.items():
-            self.supervisor.write(name, body)
+    def _launch(self, folder: Path, *, traced: bool) -> Launch:
+        stage = Stage(self.world, self.host, self.changing, self.supervisor, self.drawer, self.endpoint, self._record, self._wrote)
+        return Traced(stage, folder) if traced else ByDocker(stage)
 
-    def _container(self, folder: Path) -> AbstractContextManager[Any]:
+    def _container(self, ours: Path, mounted: Mapping[str, Path]) -> AbstractContextManager[Any]:
         """The container, its supervisor started."""
-        volumes = {str(self.layout.tree / name): f"/{name}" for name in self.layout.mounted}
         return engine.running(
             self.image.reference,
-            {str(folder / "ours"): OURS, **volumes},
+            {str(ours): OURS, **{str(folder): f"/{name}" for name, folder in mounted.items()}},
             entrypoint=[HELPER, "sh", f"{OURS}/supervise"],
+            network_mode=self.launch.network,
             cap_drop=["ALL"],
-            cap_add=[*CAPABILITIES, *(["CHOWN"] if os.getuid() else [])],
+            cap_add=list(CAPABILITIES),
             security_opt=[
-                f"seccomp={profile(self.answers.delete_module)}",
+                f"seccomp={profile(fixed_answers(self.world).delete_module)}",
                 "apparmor=unconfined",  # Docker's own AppArmor profile forbids mounts
                 "label=disable",
                 "no-new-privileges",
@@ -202,41 +214,47 @@ class _Run:
             user="0:0",
         )
 
+    def _server(self, container: Any, stack: ExitStack) -> Server:
+        at = self.endpoint
+        return Server(
+            self.cluster,
+            self.clock,
+            tls=certificate(at.host).context if at is not None and at.tls else None,
+            observer=self._asked,
+            **self.launch.listening(container, stack),
+        )
+
+    def _command(self) -> Command:
+        argv = (*self.image.command, *self.world.args)
+        return Command(argv, self.env, self.image.working_directory, pid_1=self.world.pid_1)
+
     # --- while it runs ------------------------------------------------------------------------------------------------
 
-    def _watch(self, container: Any, server: Server) -> tuple[int, int, Any, tuple[str, ...]]:
-        """Let it run to its end: exit code, nanoseconds, and the cluster's node and pods at that moment."""
-        self._ready()
-        server.call(self._plan)
-        self.supervisor.tell("run")
+    def _watch(self, container: Any) -> tuple[int, int]:
+        """Let it run to its end: its exit status (negative: a signal), and the time."""
         while True:
             answer = self.supervisor.next_answer(_ALIVE)
             if isinstance(answer, Written):
                 self._bind(answer)
             elif answer.startswith("exit "):
-                break
+                status = int(answer.partition(" ")[2])
+                return -(status - 128) if status > 128 else status, self.clock.now
             elif not answer:
                 self._check_alive(container)
-            if self._failure is not None:
-                raise self._failure
-            if self._unfit:
-                raise Unfit(self._unfit)
-        elapsed = self.clock.now
-        node, pods = server.call(lambda: (self.cluster.node(), self.cluster.pods()))
-        self.supervisor.drain()
-        self.supervisor.await_script("note")
-        status = int(answer.partition(" ")[2])
-        return -(status - 128) if status > 128 else status, elapsed, node, pods
+            self._continue()
+            self.launch.check()
 
-    def _ready(self) -> None:
+    def _continue(self) -> None:
+        """Raises what stands against going on."""
         if self.cancelled.is_set():
             raise KeyboardInterrupt
+        if self._failure is not None:
+            raise self._failure
 
     def _check_alive(self, container: Any) -> None:
-        self._ready()
         container.reload()
         if container.status != "running":
-            raise Broken(f"the container ended by itself: {container.logs().decode('utf-8', 'replace')}")
+            raise Broken("the container ended by itself")
 
     def _plan(self) -> None:
         """Everything that happens by itself. On the server's thread."""
@@ -255,7 +273,8 @@ class _Run:
     def _happen(self, change: PlannedChange) -> Callable[[], None]:
         def happens() -> None:
             self._note(lambda at: Change(at, change.document()))
-            self.host.change(change.write, change.remove)
+            with self.changing:
+                self.host.change(change.write, change.remove)
             body = "".join(self.drawer.put(text, path) for path, text in change.write.items())
             body += "".join(f"drop {shlex.quote(path)}\n" for path in change.remove)
             for pod in change.delete_pods:
@@ -269,50 +288,49 @@ class _Run:
 
     def _signal(self, name: str) -> None:
         self._note(lambda at: Signal(at, name))
-        self.supervisor.tell(f"kill {name}")
+        self.launch.signal(name)
 
     def _stop(self) -> None:
         self._stopped = True
-        self.supervisor.tell("kill KILL")
+        self.launch.signal("KILL")
 
     def _bind(self, written: Written) -> None:
         """A PCI driver's control file was written: what the kernel does."""
         for address in _ADDRESS.findall(written.text):
-            before = self.host.tree.snapshot()
-            try:
-                self.host.write_file(written.path, address)
-            except OSError:
-                continue  # the program was not told: it had written already
-            self.supervisor.do(_commands(before, self.host.tree.snapshot()))
+            with self.changing:
+                before = self.host.tree.snapshot()
+                try:
+                    self.host.write_file(written.path, address)
+                except OSError:
+                    continue  # the program was not told: it had written already
+                after = self.host.tree.snapshot()
+            self.supervisor.do(changes(before, after, self.drawer))
 
     # --- what is seen -------------------------------------------------------------------------------------------------
+
+    def _output(self, stream: str, data: bytes) -> None:
+        self.launch.output(stream, data)
 
     def _wrote(self, stream: str, data: bytes) -> None:
         with self._recording:
             self.record.append(reading.Chunk(self.clock.now, stream, data))
-            if stream == "stderr":
-                self._log += data
-                self._unfit = self._unfit or self.answers.trouble(bytes(self._log))
+
+    def _record(self, event: Callable[[int], Event]) -> None:
+        with self._recording:
+            self.record.append(event(self.clock.now))
 
     def _note(self, event: Callable[[int], Event]) -> None:
         """Note what happens now, after everything that the program had written before it."""
-        self.supervisor.drain()
-        with self._recording:
-            self.record.append(event(self.clock.now))
+        self.launch.drain()
+        self._record(event)
 
     def _asked(self, request: Request, status: int | str, _: float) -> None:
         self._note(
             lambda at: ApiRequest(at, request.method, request.path, request.query, request.body, status, request.content_type)
         )
 
-    def _unobserved(self) -> frozenset[str]:
-        """What was not seen, by the names that recordings use."""
-        unloaded = self.answers.delete_module == 0 and tries_to_unload(bytes(self._log))
-        return frozenset({"kernel", "exec", *({"modules_after", "gpu_drivers"} if unloaded else ())})
-
-    def _state(self, before: State, folder: Path) -> State:
+    def _state(self, before: State, ours: Path) -> State:
         """How the host ended."""
-        ours = folder / "ours"
         tree = supervisor.tree_of(ours / "tree-after.tar")
         existing = (ours / "existing").read_text("utf-8").splitlines()
         mounts = supervisor.new_mounts((ours / "mounts-before").read_text(), (ours / "mounts-after").read_text())
@@ -329,19 +347,12 @@ class _Run:
             tree=None if before.tree is None else _changed(before.tree, supervisor.tree_of(ours / "tree-before.tar"), tree),
         )
 
+    def _proc(self) -> dict[str, str]:
+        """What the model knows better than the disk."""
+        return {path: text for path, text in self.host.tree.snapshot().items() if path.startswith("/proc/")}
+
 
 def _changed(tree: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """The model's tree, and in it what changed on disk: programs there are not what they are here, but they stay the same."""
     out = {path: text for path, text in tree.items() if path in after or path not in before}
     return out | {path: text for path, text in after.items() if before.get(path) != text and path not in _MADE}
-
-
-def _commands(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """What makes one tree of sysfs from another: links and directories that come and go."""
-    lines = [f"drop {shlex.quote(path)}\n" for path in sorted(before.keys() - after.keys(), reverse=True)]
-    for path in sorted(after.keys() - before.keys()):
-        if path.endswith("/"):
-            lines.append(f"$b mkdir -p {shlex.quote(path)}\n")
-        elif after[path].startswith("-> "):
-            lines.append(f"$b ln -sfn {shlex.quote(after[path][3:])} {shlex.quote(path)}\n")
-    return "".join(lines)

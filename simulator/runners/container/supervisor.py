@@ -111,23 +111,19 @@ class Supervisor:
         with self._lock:
             self._scripts += 1
             name = f"script-{self._scripts}"
-            self._done[name] = queue.Queue(1)
+            done = self._done[name] = queue.Queue(1)
         self.write(name, body)
         self.tell(f"do {name}")
-        self.await_script(name)
-
-    def expect(self, name: str) -> None:
-        """Get ready for `await_script` of a script that it runs by itself."""
-        self._done[name] = queue.Queue(1)
-
-    def await_script(self, name: str) -> None:
-        """Wait until a script was run. Raises Broken."""
         try:
-            succeeded = self._done[name].get(timeout=PATIENCE)
+            succeeded = done.get(timeout=PATIENCE)
         except queue.Empty:
-            raise Broken(f"the container did not run {name} within {PATIENCE:.0f} s") from None
+            raise Broken(f"the container did not run its commands within {PATIENCE:.0f} s: {body}") from None
         if not succeeded:
-            raise Broken(f"commands failed in the container: {(self.folder / name).read_text('utf-8', 'replace')}")
+            raise Broken(f"commands failed in the container: {body}")
+
+    def ended(self, status: int) -> None:
+        """The program has ended, seen by somebody else."""
+        self._answers.put(f"exit {status}")
 
     def next_answer(self, timeout: float) -> str | Written:
         """The next line that is no end of a script, or what was written to a control file; "" if nothing comes in time."""
@@ -191,9 +187,12 @@ def _read(fd: int) -> bytes:
 # --- scripts ----------------------------------------------------------------------------------------------------------
 
 
-def prepare(layout: Layout, network: str, mounts: Sequence[str]) -> str:
-    """What is done before the program: the container's own files, its network, the world's mounts, the host's view of them."""
-    parts = [layout.commands, network, f"$b cat /proc/self/mountinfo > {OURS}/mounts-before\n"]
+def prepare(layout: Layout, modules: str, mounts: Sequence[str]) -> str:
+    """What is done before the program: the container's own files, the world's mounts, the host's view of them.
+
+    `modules` are the commands that make /proc/modules.
+    """
+    parts = [layout.commands, modules, f"$b cat /proc/self/mountinfo > {OURS}/mounts-before\n"]
     parts += [f"$b mkdir -p {shlex.quote(path)}\n$b mount -t tmpfs tmpfs {shlex.quote(path)}\n" for path in mounts]
     parts.append(_packed("tree-before", layout))
     if "host" in layout.mounted:
