@@ -1,4 +1,4 @@
-# For scripts that the supervisor runs.
+# The vocabulary of the scripts that the supervisor runs.
 b=/.dmsim/busybox
 here=/.dmsim
 
@@ -9,8 +9,8 @@ put() { # SOURCE PATH MODE: a file, in place of what is there
     "$b" chmod "$3" "$2"
 }
 
-drop() { # PATH: take away what is there; what something is mounted on stays
-    "$b" rm -rf "$1" 2>/dev/null || true
+drop() { # PATH...: take away what is there; what something is mounted on stays
+    "$b" rm -rf "$@" 2>/dev/null || true
 }
 
 modules() { # FILE: be /proc/modules from now on, also where the kernel has none
@@ -28,4 +28,14 @@ modules() { # FILE: be /proc/modules from now on, also where the kernel has none
 
 no_modules() { # a kernel without modules
     if [ -e /proc/modules ]; then "$b" mount -t proc -o subset=pid proc /proc; fi
+}
+
+on_path() { # PROGRAM DIRECTORY...: where the image has it is not on every world's PATH
+    program=$1
+    shift
+    for directory; do
+        if [ -x "$directory/${program##*/}" ]; then return 0; fi
+    done
+    "$b" mkdir -p /usr/bin
+    "$b" ln -s "$program" "/usr/bin/${program##*/}"
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,11 +19,14 @@ from simulator.reading import InputError
 from simulator.runners.container.engine import client, labels
 
 PROGRAM: Final = "driver-manager"
-_NEEDED: Final = "chroot"
+_CHROOT: Final = "chroot"
+_HELPERS: Final = (_CHROOT, "vfio-manage")
 _MOST_LINKS: Final = 40
 _LINK: Final = 1 << 27
 _DIRECTORY: Final = 1 << 31
 _EXECUTABLE: Final = 0o111
+_looking = threading.Lock()
+"""Several runs of one image look into it once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Image:
     """What starts the program, before its arguments; the first is a path."""
     env: Mapping[str, str]
     working_directory: str
+    helpers: Mapping[str, str]
+    """Name -> path of the programs that driver-manager runs, as far as they are there."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -49,7 +55,8 @@ def look_into(reference: str) -> Image:
         found = client().images.get(reference)
     except docker.errors.ImageNotFound:
         raise InputError("", "", f'there is no image "{reference}" on this engine', "build it, or docker pull it") from None
-    return _looked_into(reference, str(found.id))
+    with _looking:
+        return _looked_into(reference, str(found.id))
 
 
 @lru_cache(maxsize=32)
@@ -63,12 +70,13 @@ def _looked_into(reference: str, image_id: str) -> Image:
         files = _Files(container)
         path = env.get("PATH", "").split(":")
         command = _command(reference, files, path, config.get("Entrypoint") or ())
-        if files.on_path(_NEEDED, path) is None:
-            mend = "without it every host looks as if it had no driver; use an image that has it, or set its PATH"
-            raise InputError("", "", f'the image "{reference}" has no {_NEEDED} on its PATH ({":".join(path)})', mend)
+        helpers = {name: found for name in _HELPERS if (found := files.on_path(name, path)) is not None}
     finally:
         container.remove(force=True)
-    return Image(reference, command, env, config.get("WorkingDir") or "/")
+    if _CHROOT not in helpers:
+        mend = "without it every host looks as if it had no driver; use an image that has it, or set its PATH"
+        raise InputError("", "", f'the image "{reference}" has no {_CHROOT} on its PATH ({":".join(path)})', mend)
+    return Image(reference, command, env, config.get("WorkingDir") or "/", helpers)
 
 
 def _command(reference: str, files: _Files, path: list[str], entrypoint: tuple[str, ...]) -> tuple[str, ...]:

@@ -259,5 +259,5 @@ class Traced:
             after = host.tree.snapshot()
         if after.get(PROC_MODULES) != before.get(PROC_MODULES):
             self._modules.write_bytes(os.fsencode(after.get(PROC_MODULES, "")))
-        self.stage.supervisor.do(changes(before, after, self.stage.drawer))
+        self.stage.supervisor.do(changes(before, after))
         return 0

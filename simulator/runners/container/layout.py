@@ -70,11 +70,20 @@ class Layout:
         return [name for name in SHARED if (self.tree / name).is_dir()]
 
 
-def lay_out(spec: HostSpec, tree: Path, drawer: Drawer, busybox: Path, path: Sequence[str], replaced: Mapping[str, str]) -> Layout:
+def lay_out(
+    spec: HostSpec,
+    tree: Path,
+    drawer: Drawer,
+    busybox: Path,
+    path: Sequence[str],
+    *,
+    helpers: Mapping[str, str],
+    replaced: Mapping[str, str],
+) -> Layout:
     """Write a host's tree, as it is before anything is mounted, below the folder `tree`.
 
-    `path` is the container's PATH; `replaced` are texts that take the place of the tree's (a certificate that the real API
-    server has). Raises Unfit, OSError.
+    `path` is the container's PATH, `helpers` where the image has the programs that driver-manager runs; `replaced` are texts
+    that take the place of the tree's (a certificate that the real API server has). Raises Unfit, OSError.
     """
     host = FakeHost(replace(spec, mounts=()), path)
     writer = _Writer(spec, host, tree, busybox)
@@ -86,6 +95,10 @@ def lay_out(spec: HostSpec, tree: Path, drawer: Drawer, busybox: Path, path: Seq
         elif name != "proc":
             commands += _own_files(node, f"/{name}", drawer, skipped, replaced)
     commands += _stand_ins(spec.container_programs, drawer, path)
+    places = " ".join(shlex.quote(directory) for directory in path)
+    for name, place in helpers.items():
+        if name not in spec.container_programs:
+            commands.append(f"on_path {shlex.quote(place)} {places}\n")
     if (tree / "host").is_dir():
         ours = tree / "host" / OURS.strip("/")
         ours.mkdir(exist_ok=True)
@@ -186,9 +199,13 @@ def _stand_ins(programs: Mapping[str, Program | None], drawer: Drawer, path: Seq
             yield drawer.put(stand_in(program), program.path, program.mode)
 
 
-def changes(before: Mapping[str, str], after: Mapping[str, str], drawer: Drawer) -> str:
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """Commands that make in the container what changed of a host's tree (/proc left out), from two snapshots of it."""
-    lines = [f"drop {shlex.quote(path.rstrip('/'))}\n" for path in sorted(before.keys() - after.keys(), reverse=True)]
+    gone: list[str] = []
+    for path in sorted(before.keys() - after.keys()):
+        if not gone or not (gone[-1].endswith("/") and path.startswith(gone[-1])):
+            gone.append(path)
+    lines = [f"drop {' '.join(shlex.quote(path.rstrip('/')) for path in gone)}\n"] if gone else []
     for path, text in sorted(after.items()):
         if before.get(path) == text or path.startswith("/proc/"):
             continue
@@ -197,5 +214,5 @@ def changes(before: Mapping[str, str], after: Mapping[str, str], drawer: Drawer)
         elif text.startswith("-> "):
             lines.append(f"$b ln -sfn {shlex.quote(text[3:])} {shlex.quote(path)}\n")
         else:
-            lines.append(drawer.put(text, path))
+            lines.append(f"printf %s {shlex.quote(text)} >{shlex.quote(path)}\n")
     return "".join(lines)

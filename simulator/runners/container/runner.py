@@ -8,6 +8,7 @@ cannot be seen from outside is named in `Outcome.unobserved`.
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import re
 import shlex
 import shutil
@@ -22,7 +23,6 @@ from simulator.cluster.fake import FakeCluster
 from simulator.cluster.serve import Server
 from simulator.gocompat import SECOND
 from simulator.host.fake import WATCHED, FakeHost
-from simulator.host.kernel import PCI_DEVICES
 from simulator.ports import Request
 from simulator.real.clock import WallClock
 from simulator.runners.container import engine, reading, supervisor, tracer
@@ -44,10 +44,14 @@ __all__ = ["PARALLEL", "Unfit", "run_image", "run_images"]
 PARALLEL: Final = 8
 """Runs at once: they mostly sleep."""
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
+_KERNELS: Final = ("/proc/", "/sys/bus/pci/")
+"""Files that show what the kernel knows."""
 _MADE: Final = frozenset(f"/host/{name}/" for name in SHARED_WITH_HOST)
 """Where the host's root has what it shares with the container."""
-_ALIVE: Final = 5.0
-"""Seconds after which the engine is asked whether the container still runs."""
+_GLANCE: Final = 0.5
+"""Seconds after which a run looks whether it may go on."""
+_ALIVE: Final = 10.0
+"""Seconds after which it asks the engine whether the container still runs."""
 
 
 def run_image(
@@ -152,12 +156,24 @@ class _Run:
             shutil.copyfile(supervisor.busybox(), ours / "busybox")
             (ours / "busybox").chmod(0o755)
             self.drawer = Drawer(ours)
-            layout = lay_out(self.world.host, tree, self.drawer, ours / "busybox", self.path, self._replaced())
+            layout = lay_out(
+                self.world.host,
+                tree,
+                self.drawer,
+                ours / "busybox",
+                self.path,
+                helpers=self.image.helpers,
+                replaced=self._replaced(),
+            )
             self.supervisor = Supervisor(ours, self._output, layout.controls)
             stack.callback(self.supervisor.close)
             self.launch = self._launch(folder, traced=traced)
             self._continue()
             container = stack.enter_context(self._container(ours, {name: tree / name for name in layout.mounted}))
+            if os.getuid():
+                stack.callback(
+                    container.exec_run, [HELPER, "chown", "-R", str(os.getuid()), OURS, *(f"/{name}" for name in layout.mounted)]
+                )
             try:
                 server = stack.enter_context(self._server(container, stack))
                 self.supervisor.do(
@@ -170,6 +186,8 @@ class _Run:
                 node, pods = server.call(lambda: (self.cluster.node(), self.cluster.pods()))
                 self.launch.drain()
                 self.launch.check()
+                for written in self.supervisor.written():
+                    self._bind(written)
                 self.supervisor.do(supervisor.note(layout, WATCHED))
             except Broken as error:
                 raise Broken(f"{error}\n{container.logs().decode('utf-8', 'replace')}") from None
@@ -232,14 +250,16 @@ class _Run:
 
     def _watch(self, container: Any) -> tuple[int, int]:
         """Let it run to its end: its exit status (negative: a signal), and the time."""
+        glanced = self.clock.now
         while True:
-            answer = self.supervisor.next_answer(_ALIVE)
+            answer = self.supervisor.next_answer(_GLANCE)
             if isinstance(answer, Written):
                 self._bind(answer)
             elif answer.startswith("exit "):
                 status = int(answer.partition(" ")[2])
                 return -(status - 128) if status > 128 else status, self.clock.now
-            elif not answer:
+            elif self.clock.now - glanced > _ALIVE * SECOND:
+                glanced = self.clock.now
                 self._check_alive(container)
             self._continue()
             self.launch.check()
@@ -304,7 +324,7 @@ class _Run:
                 except OSError:
                     continue  # the program was not told: it had written already
                 after = self.host.tree.snapshot()
-            self.supervisor.do(changes(before, after, self.drawer))
+            self.supervisor.do(changes(before, after))
 
     # --- what is seen -------------------------------------------------------------------------------------------------
 
@@ -330,29 +350,31 @@ class _Run:
         )
 
     def _state(self, before: State, ours: Path) -> State:
-        """How the host ended."""
-        tree = supervisor.tree_of(ours / "tree-after.tar")
+        """How the host ended: as on disk, but for what the model knows better: the PCI bus, which is only mirrored there."""
+        start, end = (supervisor.tree_of(ours / f"tree-{when}.tar") for when in ("before", "after"))
+        for path, text in end.items():
+            if path.endswith("/driver_override") and start.get(path) != text:
+                self.host.write_file(path, text)
         existing = (ours / "existing").read_text("utf-8").splitlines()
         mounts = supervisor.new_mounts((ours / "mounts-before").read_text(), (ours / "mounts-after").read_text())
-        modules = {path.split("/")[3] for path in tree if path.startswith("/sys/module/") and path.count("/") > 3}
+        modules = {path.split("/")[3] for path in end if path.startswith("/sys/module/") and path.count("/") > 3}
         return State(
             node=None,
             pods=(),
             mounts=tuple(path for path in mounts if path.startswith("/run")),
             files={path: path in existing for path in WATCHED},
             modules=tuple(sorted(modules)),
-            gpu_drivers={
-                address: tree.get(f"{PCI_DEVICES}/{address}/driver", "").rpartition("/")[2] for address in before.gpu_drivers
-            },
-            tree=None if before.tree is None else _changed(before.tree, supervisor.tree_of(ours / "tree-before.tar"), tree),
+            gpu_drivers=self.host.gpu_drivers(),
+            tree=None if before.tree is None else _ended(before.tree, start, end, self.host.tree.snapshot()),
         )
 
-    def _proc(self) -> dict[str, str]:
-        """What the model knows better than the disk."""
-        return {path: text for path, text in self.host.tree.snapshot().items() if path.startswith("/proc/")}
 
+def _ended(tree: Mapping[str, str], start: Mapping[str, str], end: Mapping[str, str], model: Mapping[str, str]) -> dict[str, str]:
+    """The tree as it was, and in it what changed on disk or, of the kernel's, in the model.
 
-def _changed(tree: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """The model's tree, and in it what changed on disk: programs there are not what they are here, but they stay the same."""
-    out = {path: text for path, text in tree.items() if path in after or path not in before}
-    return out | {path: text for path, text in after.items() if before.get(path) != text and path not in _MADE}
+    Programs are other files on disk than in the model, but neither here nor there do they change.
+    """
+    kept = {path: text for path, text in tree.items() if path in end or path not in start}
+    changed = {path: text for path, text in end.items() if start.get(path) != text and path not in _MADE}
+    ended = {path: text for path, text in {**kept, **changed}.items() if not path.startswith(_KERNELS)}
+    return ended | {path: text for path, text in model.items() if path.startswith(_KERNELS)}

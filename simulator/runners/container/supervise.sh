@@ -5,15 +5,17 @@
 #   run          run the program (the script start)  exit STATUS
 #   kill SIGNAL  send the program a signal
 # When nobody holds the other end of `control` any more it kills the program and ends.
-b=/.dmsim/busybox
-here=/.dmsim
+. /.dmsim/functions
 
 say() { echo "$*" >"$here/status"; }
 
 obey() { # until there is a program to run (0), or nobody to obey (1)
     while read -r word rest <&3; do
         case $word in
-        do) if "$b" sh -eu "$here/$rest"; then say "did $rest"; else say "failed $rest"; fi ;;
+        do)
+            (set -eu && . "$here/$rest")
+            case $? in 0) say "did $rest" ;; *) say "failed $rest" ;; esac
+            ;;
         kill) "$b" kill "-$rest" "$("$b" cat "$here/pid")" ;;
         run) return 0 ;;
         esac

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tarfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -100,7 +100,7 @@ class Supervisor:
 
     def write(self, name: str, body: str) -> None:
         """A script for the supervisor to run."""
-        (self.folder / name).write_bytes(os.fsencode(f". {OURS}/functions\n{body}"))
+        (self.folder / name).write_bytes(os.fsencode(body))
 
     def tell(self, line: str) -> None:
         """Say something to it."""
@@ -132,6 +132,15 @@ class Supervisor:
         except queue.Empty:
             return ""
 
+    def written(self) -> Iterator[Written]:
+        """What was written to control files and not yet told, once there is no program any more."""
+        with self._lock:
+            self._read_controls(self._controls)
+        while not self._answers.empty():
+            answer = self._answers.get()
+            if isinstance(answer, Written):
+                yield answer
+
     def drain(self) -> None:
         """Deliver what the program has written so far."""
         with self._lock:
@@ -161,10 +170,15 @@ class Supervisor:
             if self._wake in ready:
                 return
             self.drain()
-            for fd in ready & self._controls.keys():
-                self._answers.put(Written(self._controls[fd], os.fsdecode(_read(fd))))
+            with self._lock:
+                self._read_controls(ready & self._controls.keys())
             if self._fds["status"] in ready:
                 self._hear(_read(self._fds["status"]))
+
+    def _read_controls(self, fds: Iterable[int]) -> None:
+        for fd in fds:
+            if data := _read(fd):
+                self._answers.put(Written(self._controls[fd], os.fsdecode(data)))
 
     def _hear(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -229,10 +243,7 @@ def note(layout: Layout, watched: Sequence[str]) -> str:
     parts = [f"$b cat /proc/self/mountinfo > {OURS}/mounts-after\n", f"{{\n{tests}}} > {OURS}/existing\n"]
     if "host" in layout.mounted:
         parts += [f"$b umount -l /host/{name}\n" for name in SHARED_WITH_HOST]
-    parts.append(_packed("tree-after", layout))
-    if os.getuid():
-        parts.append(f"$b chown -R {os.getuid()} {OURS} {' '.join(f'/{name}' for name in layout.mounted)}\n")
-    return "".join(parts)
+    return "".join([*parts, _packed("tree-after", layout)])
 
 
 # --- what was noted ---------------------------------------------------------------------------------------------------
