@@ -26,6 +26,7 @@ LABEL: Final = "dmsim.run"
 _HOME_LABEL: Final = "dmsim.home"
 _FOLDER: Final = "dmsim-"
 _local = threading.local()
+_sweeping = threading.Lock()
 
 
 def _modules() -> Any:
@@ -130,14 +131,29 @@ def sweep() -> list[str]:
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         mark = folder.name.removeprefix(_prefix()).rpartition("-")[0]
         if not _is_alive(mark):
-            shutil.rmtree(folder, ignore_errors=False)
+            remove_folder(folder)
             swept.append(folder.name)
     return sorted(swept)
 
 
-@cache
+def remove_folder(folder: Path) -> None:
+    """Remove a folder of ours, whoever else is at it. Raises OSError for what cannot be removed."""
+
+    def failed(_act: object, _path: object, info: tuple[type[BaseException], BaseException, object]) -> None:
+        if not isinstance(info[1], FileNotFoundError):
+            raise info[1]
+
+    shutil.rmtree(folder, onerror=failed)
+
+
 def sweep_once() -> None:
     """`sweep`, at the first run of a process."""
+    with _sweeping:
+        _sweep_once()
+
+
+@cache
+def _sweep_once() -> None:
     sweep()
 
 

@@ -149,7 +149,7 @@ class _Run:
         before = state_of(self.host, self.cluster, note_tree=note_tree)
         with ExitStack() as stack:
             folder = engine.new_folder()
-            stack.callback(shutil.rmtree, folder)
+            stack.callback(engine.remove_folder, folder)
             ours, tree = folder / "ours", folder / "tree"
             ours.mkdir()
             tree.mkdir()
