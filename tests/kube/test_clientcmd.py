@@ -77,6 +77,7 @@ CONTEXT = "contexts: [{name: x, context: {cluster: c}}]\n"
     [
         ("", NOTHING),
         ("apiVersion: v1\nkind: Config\n", NOTHING),
+        ("a: !!x {b: 1}\nb: !!x [1]\nc: !!x z\n", NOTHING),
         (
             "current-context: x\n",
             "invalid configuration: [context was not found for specified context: x, cluster has no server defined]",
