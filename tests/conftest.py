@@ -14,9 +14,10 @@ settings.register_profile(
 )
 settings.load_profile("dmsim")
 
-if "MUTANT_UNDER_TEST" in os.environ:  # mutmut forks with what was computed before the mutation still in the caches
 
-    def pytest_sessionstart():
+def pytest_sessionstart():
+    """Mutmut forks with what was computed before the mutation still in the caches."""
+    if "MUTANT_UNDER_TEST" in os.environ:
         for thing in gc.get_objects():
             if isinstance(thing, functools._lru_cache_wrapper):
                 thing.cache_clear()
