@@ -10,6 +10,7 @@ import gc
 import importlib
 import re
 import types
+from collections import Counter
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -20,8 +21,9 @@ from pytest_bdd.compat import get_fixture_names, getfixturedefs
 from pytest_bdd.parser import Scenario, Step
 from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
 
+from features.steps.runners import Container, Runner, Simulated
 from features.steps.stage import NOTES_TREE
-from features.steps.tags import ORDER, TAGS, problem, releases
+from features.steps.tags import ORDER, SIMULATED_ONLY, TAGS, problem, releases
 from simulator.manager.releases import DEFAULT, RELEASES
 from simulator.reading import nearest
 
@@ -33,7 +35,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--release", metavar="R", default=None, help=f"run only what holds for this release (default: {DEFAULT} where it holds)"
     )
-    group.addoption("--runner", choices=("simulated",), default="simulated", help="what executes driver-manager")
+    group.addoption("--runner", choices=("simulated", "container"), default="simulated", help="what executes driver-manager")
+    group.addoption("--image", metavar="REF", default=None, help="the driver-manager image that --runner=container runs")
+    group.addoption(
+        "--longest",
+        metavar="SECONDS",
+        type=float,
+        default=60.0,
+        help="of a container: leave out runs that take longer (default: 60)",
+    )
+    group.addoption("--no-tracer", action="store_true", help="of a container: use Docker alone, though this machine can trace")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,6 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
     release = config.getoption("--release")
     if release is not None and release not in RELEASES:
         raise pytest.UsageError(f'there is no release "{release}"; {nearest(release, RELEASES)}')
+    image, container = config.getoption("--image"), config.getoption("--runner") == "container"
+    if container and (image is None or release is None):
+        raise pytest.UsageError("--runner=container needs --image REF, and --release R: whose scenarios the image is to show")
+    if image is not None and not container:
+        raise pytest.UsageError("--image is for --runner=container")
 
 
 def pytest_bdd_apply_tag(tag: str, function: pytest.Function) -> bool:
@@ -125,8 +141,13 @@ def _range(item: pytest.Item) -> tuple[int, int]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--release` only the scenarios that hold for it are run."""
+    """With `--release` only the scenarios that hold for it are run; on a container, none that are only for the model."""
     release = config.getoption("--release")
+    if config.getoption("--runner") == "container":
+        for item in items:
+            for why, text in SIMULATED_ONLY.items():
+                if item.get_closest_marker(f"simulated-only-{why}"):
+                    item.add_marker(pytest.mark.skip(reason=f"excluded: {text}"))
     if release is None:
         return
     kept, dropped = [], []
@@ -151,3 +172,37 @@ def release(request: pytest.FixtureRequest) -> str:
         return str(asked)
     since, until = _range(request.node)
     return list(RELEASES)[min(max(ORDER[DEFAULT], since), until)]
+
+
+@pytest.fixture(scope="session")
+def runner(request: pytest.FixtureRequest) -> Runner:
+    """Who runs the scenarios' worlds: the one asked for."""
+    option = request.config.getoption
+    if option("--runner") == "simulated":
+        return Simulated()
+    return Container(option("--image"), option("--longest"), False if option("--no-tracer") else None)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """On a container: what was excluded and why, and what could not be observed."""
+    if config.getoption("--runner") != "container":
+        return
+    excluded = Counter(
+        report.longrepr[2].removeprefix("Skipped: excluded: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple) and report.longrepr[2].startswith("Skipped: excluded: ")
+    )
+    unobserved: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, value in report.user_properties:
+            if name == "unobserved":
+                unobserved.update(value)
+    terminalreporter.section("container")
+    terminalreporter.line(f"image: {config.getoption('--image')} as {config.getoption('--release')}")
+    terminalreporter.line(f"scenarios passed: {sum(report.when == 'call' for report in terminalreporter.stats.get('passed', ()))}")
+    terminalreporter.line(f"scenarios excluded: {excluded.total()}")
+    for reason, count in excluded.most_common():
+        terminalreporter.line(f"  {count} {reason}")
+    terminalreporter.line(f"comparisons not made, because unobserved: {unobserved.total()}")
+    for part, count in unobserved.most_common():
+        terminalreporter.line(f"  {count} {part}")

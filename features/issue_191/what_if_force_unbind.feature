@@ -1,4 +1,4 @@
-@issue-191
+@issue-191 @simulated-only-what-if
 Feature: What if: FORCE_HOST_DRIVER_UNBIND
   The override proposed in issue #191. Detection still runs and is logged; with the variable set a warning follows
   instead of the label and the minute, and then the ordinary flow.

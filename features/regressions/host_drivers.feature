@@ -128,6 +128,7 @@ Feature: Field reports about a driver on the host
       Then the exit code is 1
       And no module is unloaded
 
+    @simulated-only-what-if
     Scenario: What if it did not
       Given the host "ubuntu-24.04-driver-580-open"
       And the module "nvidia_drm" is in use

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
 import pytest
 
+from features.steps.runners import Runner, Simulated
 from simulator.cluster.objects import ClusterSpec, Node
 from simulator.host.spec import HostSpec
 from simulator.report.changes import Difference, differences
-from simulator.runners.simulated import simulate
 from simulator.scenario import DEFAULT_CLUSTER, load_cluster, load_host, make_world
 from simulator.trace import ApiRequest, ChildProcess, Event, KernelCall, Outcome
 from simulator.world import PlannedChange, World, followed_by
@@ -41,6 +43,7 @@ class Stage:
 
     release: str
     notes_tree: bool = True
+    runner: Runner = field(default_factory=Simulated)
     host: HostSpec = field(default_factory=lambda: named_host("clean"))
     cluster: ClusterSpec = field(default_factory=lambda: named_cluster(DEFAULT_CLUSTER, NODE))
     env: dict[str, str] = field(default_factory=lambda: {"NODE_NAME": NODE})
@@ -55,6 +58,8 @@ class Stage:
     accounted: set[Difference] = field(default_factory=set)
     named_pods: set[str] = field(default_factory=set)
     """Pods that a Then step has spoken of by name."""
+    unobserved: Counter[str] = field(default_factory=Counter)
+    """Comparisons that were not made, by the field that the runner could not observe."""
 
     # --- building ---------------------------------------------------------------------------------------------
 
@@ -98,7 +103,7 @@ class Stage:
         world = self.world(bare=bare)
         self.worlds.append(world)
         chosen = self.what_if if what_if is None else what_if
-        self.runs.append(simulate(world, self.release, what_if=chosen, note_tree=self.notes_tree))
+        self.runs.append(self.runner.run(world, self.release, what_if=chosen, note_tree=self.notes_tree))
         self.accounted.clear()
         self.named_pods.clear()
 
@@ -117,8 +122,18 @@ class Stage:
         assert self.runs, "driver-manager has not run yet"
         return self.runs[-1]
 
+    def sees(self, part: str) -> bool:
+        """Could the runner observe this part of the outcome? Counts what is not compared because it could not."""
+        if part in self.outcome.unobserved:
+            self.unobserved[part] += 1
+            return False
+        return True
+
     def differences(self) -> list[Difference]:
-        return differences(self.outcome.before, self.outcome.after)
+        hidden = {subject for part, subject in _SUBJECTS.items() if part in self.outcome.unobserved}
+        return [
+            difference for difference in differences(self.outcome.before, self.outcome.after) if difference.subject not in hidden
+        ]
 
     def account(self, subject: str, part: str = "") -> None:
         """A Then step has said something about these differences."""
@@ -134,6 +149,10 @@ class Stage:
     def acts(self) -> list[str]:
         """What the run did to the node, the cluster and the host, and the programs it ran: a line each, in order."""
         return [text for event in self.outcome.events if (text := _act(event))]
+
+
+_SUBJECTS: Final = {"modules_after": "module", "gpu_drivers": "gpu", "mounts_after": "mount", "files_after": "file"}
+"""Part of an outcome -> the subject of differences in it."""
 
 
 def _act(event: Event) -> str:
@@ -169,5 +188,8 @@ def _pod(path: str) -> str:
 
 
 @pytest.fixture
-def stage(request: pytest.FixtureRequest, release: str) -> Stage:
-    return Stage(release, request.node.stash.get(NOTES_TREE, True))
+def stage(request: pytest.FixtureRequest, release: str, runner: Runner) -> Iterator[Stage]:
+    made = Stage(release, request.node.stash.get(NOTES_TREE, True), runner)
+    yield made
+    if made.unobserved:
+        request.node.user_properties.append(("unobserved", dict(made.unobserved)))

@@ -9,12 +9,17 @@ from typing import Final
 from simulator.manager.releases import RELEASES
 from simulator.reading import nearest
 
-TAGS: Final = {
+TAGS: Final[dict[str, str]] = {
     "quirk": "a reproduced upstream bug; the description names where it is upstream",
     "verified": "a recording of the real program shows the same; the description names it; may stand on Examples",
     "slow": "takes more than 250 ms",
     "container": "needs a real image",
 }
+SIMULATED_ONLY: Final = {
+    "what-if": "no image carries a change that is only proposed",
+}
+"""What stands after `@simulated-only-`: why a scenario cannot hold on a container."""
+TAGS |= {f"simulated-only-{why}": f"not on a container: {text}" for why, text in SIMULATED_ONLY.items()}
 VALUED: Final = {
     "issue-N": "an issue of NVIDIA/k8s-driver-manager",
     "since-RELEASE": "holds from this release on",

@@ -44,12 +44,10 @@ def still_running(stage: Stage) -> None:
 def takes(stage: Stage, low: float | None, high: float | None, seconds: float | None) -> None:
     """Virtual time, to a tenth of a second."""
     elapsed = stage.outcome.elapsed / SECOND
-    if seconds is not None:
-        assert round(elapsed, 1) == seconds
-    else:
-        assert low is not None
-        assert high is not None
-        assert low <= elapsed <= high
+    shortest, longest = (seconds, seconds) if seconds is not None else (low, high)
+    assert shortest is not None
+    assert longest is not None
+    assert shortest - stage.runner.slack(shortest) <= elapsed <= longest + stage.runner.slack(longest)
 
 
 # --- what it said -------------------------------------------------------------------------------------------------
@@ -99,7 +97,13 @@ def acts_are(stage: Stage, docstring: str) -> None:
     `cordon`, `uncordon`, `patch labels`, `evict POD`, `delete POD`, `unload MODULE`, `unmount PATH`, `remove PATH`, `run PROGRAM`;
     what was refused ends in `: ` and the HTTP status, `drop` or the errno. Evictions that follow one another have no order.
     """
-    assert _without_order(stage.acts()) == _without_order(_wanted(docstring))
+    unseen = tuple(verb for part, verbs in _VERBS.items() if not stage.sees(part) for verb in verbs)
+    acts, wanted = ([act for act in acts if not act.startswith(unseen)] for acts in (stage.acts(), _wanted(docstring)))
+    assert _without_order(acts) == _without_order(wanted)
+
+
+_VERBS: Final = {"kernel": ("unload ", "unmount ", "remove "), "exec": ("run ",)}
+"""Part of an outcome -> how acts begin that only it shows."""
 
 
 def _without_order(acts: list[str]) -> list[str]:
@@ -131,15 +135,13 @@ def no_requests(stage: Stage) -> None:
 def only_host_check(stage: Stage) -> None:
     """nvidia-smi in the host's root, asked for the driver's version; no vfio-manage."""
     asked = "chroot /host nvidia-smi --query-gpu=driver_version --format=csv,noheader"
-    assert [" ".join(child.argv) for child in stage.outcome.children] == [asked]
+    assert not stage.sees("exec") or [" ".join(child.argv) for child in stage.outcome.children] == [asked]
 
 
 @then("both runs leave the same trace")
 def same_trace(stage: Stage) -> None:
     """Events, times, exit code and every file of the host."""
-    one, other = stage.runs[-2:]
-    assert list(one.events) == list(other.events)
-    assert (one.exit_code, one.elapsed, one.after) == (other.exit_code, other.elapsed, other.after)
+    assert stage.runner.same(*stage.runs[-2:])
 
 
 # --- how the node was left ----------------------------------------------------------------------------------------
@@ -247,7 +249,7 @@ def pod_is(stage: Stage, pod: str, state: str) -> None:
 @then(Sentence('all GPUs are on ("{driver}"|no driver)'))
 def gpus_on(stage: Stage, driver: str | None) -> None:
     """The driver that each NVIDIA display function is bound to."""
-    assert set(stage.outcome.after.gpu_drivers.values()) == {driver or ""}
+    assert not stage.sees("gpu_drivers") or set(stage.outcome.after.gpu_drivers.values()) == {driver or ""}
     stage.account("gpu")
 
 
@@ -256,7 +258,7 @@ def modules_are(stage: Stage, names: str | None, change: str) -> None:
     """These and no others."""
     before, after = set(stage.outcome.before.modules), set(stage.outcome.after.modules)
     changed = before - after if change == "unloaded" else after - before
-    assert changed == (set(re.split(r",\s*", names)) if names else set())
+    assert not stage.sees("modules_after") or changed == (set(re.split(r",\s*", names)) if names else set())
     stage.account("module", f" is {change}")
 
 
