@@ -31,9 +31,12 @@ _WIDTH: Final = 120
 
 
 class _Dumper(yaml.SafeDumper):
-    """Safe YAML; a number that knows how it was written is a number."""
+    """Safe YAML; a number that knows how it was written is a number, and lines of text stand as lines."""
 
 
+_Dumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+)
 _Dumper.add_multi_representer(int, lambda dumper, value: dumper.represent_int(int(value)))
 _Dumper.add_multi_representer(float, lambda dumper, value: dumper.represent_float(float(value)))
 
@@ -41,7 +44,7 @@ _Dumper.add_multi_representer(float, lambda dumper, value: dumper.represent_floa
 def yaml_text(document: Mapping[str, Any], comments: Iterable[str] = ()) -> str:
     """A document as YAML, below comments: one line each, whatever is in them."""
     head = "".join(f"# {printable(line)}".rstrip() + "\n" for line in comments)
-    return head + yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    return head + yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, width=_WIDTH)
 
 
 def world_document(world: World, *, release: str = "", what_if: str = "", description: str = "") -> dict[str, Any]:
