@@ -109,7 +109,9 @@ def cluster_document(cluster: ClusterSpec) -> dict[str, Any]:
     """A cluster file's document."""
     out: dict[str, Any] = {"format": FORMAT, **_not_empty(description=cluster.description)}
     node = cluster.node
-    out["node"] = None if node is None else _not_empty(name=node.name) | _differing(node, "labels", "annotations", "unschedulable")
+    out["node"] = (
+        None if node is None else _not_empty(name=node.name) | _differing(node, "labels", "annotations", "unschedulable", "status")
+    )
     if cluster.pods:
         out["pods"] = [_pod(pod) for pod in cluster.pods]
     if cluster.daemonsets != derived_daemonsets(cluster.pods):
@@ -119,7 +121,7 @@ def cluster_document(cluster: ClusterSpec) -> dict[str, Any]:
     if cluster.faults:
         fields = ("method", "path", "query", "body", "skip", "times", "retry_after", "causes")
         out["faults"] = [{"status": fault.status, **_differing(fault, *fields)} for fault in cluster.faults]
-    return out | _differing(cluster, "api_down", "eviction", "page_size", "validates")
+    return out | _differing(cluster, "objects", "api_down", "eviction", "page_size", "validates")
 
 
 # --- parts of a host ------------------------------------------------------------------------------------------------
@@ -186,7 +188,9 @@ def _pod(pod: Pod) -> dict[str, Any]:
     for key in ("containers", "init_containers"):
         if containers := getattr(pod, key):
             out[key] = [_container(container) for container in containers]
-    out |= _differing(pod, "empty_dir", "terminating", "resource_claims", "resource_claim_statuses", termination="termination_s")
+    out |= _differing(
+        pod, "empty_dir", "terminating", "resource_claims", "resource_claim_statuses", "status", termination="termination_s"
+    )
     if pod.budget is not None:
         out["budget"] = _differing(pod.budget, "blocked_attempts", "retry_after")
     return out

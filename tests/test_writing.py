@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.cluster.objects import ClusterSpec, Pod, read_cluster
+from simulator.cluster.objects import ClusterSpec, Node, Pod, read_cluster
 from simulator.host.spec import File, HostSpec, Module, PciFunction, Program, read_host
 from simulator.manager.releases import NEWEST
 from simulator.reading import parse_document
@@ -55,6 +55,14 @@ def test_a_named_cluster_is_the_same_once_written(name):
     """So is a cluster."""
     cluster = load_cluster(name)
     assert read_cluster(parse_document(yaml_text(cluster_document(cluster)), "x.yaml"), cluster.name) == cluster
+
+
+def test_statuses_and_objects_of_further_kinds_are_kept():
+    """As documents."""
+    policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "status": {"state": "ready"}}
+    node, pod = Node("n", status={"nodeInfo": {"osImage": "Talos"}}), Pod("a", "p", status={"reason": "Evicted"})
+    cluster = ClusterSpec("c", node, (pod,), objects=(policy,))
+    assert read_cluster(parse_document(yaml_text(cluster_document(cluster)), "x.yaml"), "c") == cluster
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -19,6 +19,7 @@ SUBCOMMANDS: Final = {
     "replay": "replay recordings of the real program on the model",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
     "compare": "what changes between two releases, and by which named change",
+    "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }
 """Name, of one word or two -> what it does. The module is `simulator.cli.<name>` with `add_arguments` and `run`."""
