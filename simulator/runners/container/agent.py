@@ -11,6 +11,7 @@ a traced program: that may itself wait for an answer that the agent has to help 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -79,7 +80,6 @@ def main(caller: int, channel: int, container: int, root: int) -> NoReturn:
         os.waitpid(inner, 0)
         os._exit(0)
     try:
-        syscalls.die_with_parent(signal.SIGKILL)
         sock.send(b"{}")
         _Agent(sock, caller_lives, proc, permitted).serve()
         os._exit(0)
@@ -217,7 +217,6 @@ class _Agent:
                 self._own_proc()
                 if relayed is not None:
                     _fork_under_init(relayed)
-                    syscalls.die_with_parent(signal.SIGKILL)
                 _execute(command, socket.socket(fileno=channel), (stdin, stdout, stderr))
             except OSError as error:
                 socket.socket(fileno=channel).send(_failure(error))
@@ -257,7 +256,8 @@ class _Agent:
                 (status,) = _STATUS.unpack(relayed)
         for _ in self._proc_mounts()[program.proc_mounts :]:
             syscalls.unmount(_PROC, syscalls.MNT_DETACH)
-        os.write(program.status, _STATUS.pack(status))
+        with contextlib.suppress(BrokenPipeError):  # nobody wants to know
+            os.write(program.status, _STATUS.pack(status))
         os.close(program.status)
         os.close(program.lives)
         self._program = None

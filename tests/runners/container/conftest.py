@@ -77,7 +77,8 @@ def mortal(tmp_path_factory):
     made.end()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def inside(sandbox):
+    """The namespaces of the sandbox for all tests that stay inside."""
     with Namespaces(sandbox.pid, "the sandbox") as namespaces:
         yield namespaces

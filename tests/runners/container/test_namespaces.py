@@ -80,15 +80,13 @@ def descriptors():
 
 def test_leaving_leaves_nothing(sandbox):
     """No process and no descriptor of ours is left, whether one leaves once or twice."""
-    before = descriptors()
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    before = descriptors(), children.read_text()
     inside = Namespaces(sandbox.pid)
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    assert any("agent" in Path(f"/proc/{child}/cmdline").read_text() for child in children)
+    assert len(children.read_text().split()) == len(before[1].split()) + 1
     inside.close()
     inside.close()
-    assert descriptors() == before
-    left = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    assert not any("agent" in Path(f"/proc/{child}/cmdline").read_text() for child in left)
+    assert (descriptors(), children.read_text()) == before
 
 
 def test_after_leaving_it_is_closed(sandbox):

@@ -394,6 +394,25 @@ def test_a_command_that_is_not_on_path_makes_no_event(inside):
 # --- order, streams, files --------------------------------------------------------------------------------------------
 
 
+def test_what_was_written_before_a_call_is_delivered_before_it_is_decided(inside, sandbox):
+    """The program writes and calls in one breath, ten times; whoever decides has seen all that was written."""
+    events, seen = [], []
+    made = Assembly()
+    text = made.text("written")
+    path = made.text("/run/missing")
+    for _ in range(10):
+        made.call("write", 1, text, 7).call("unlinkat", syscalls.AT_FDCWD, path, 0)
+    command = Command([sandbox.program("wr", made.program())])
+
+    def decide(*call):
+        seen.append(b"".join(e.data for e in list(events) if isinstance(e, Output)))
+        return 0
+
+    with trace(inside, command, decide=decide, on_event=events.append) as program:
+        assert program.wait(5) == 0
+    assert seen == [b"written" * times for times in range(1, 11)]
+
+
 def test_what_was_written_before_a_call_stands_before_it(inside):
     """Output, child, call, output: in the order of the script, with times that never go back."""
     run = shell(inside, "echo 1 >&2; busybox rmmod m1; echo 2; busybox rmmod m2; echo 3 >&2", lambda *_: 0)
@@ -442,9 +461,12 @@ def test_the_program_gets_its_arguments_environment_directory_and_no_input(insid
     assert mask == "0022"
 
 
-def test_signals_are_as_at_the_start_of_a_container(inside):
-    """Python's ignored SIGPIPE is not inherited, nor is any blocked signal."""
-    run = Run(inside, ["busybox", "grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"])
+def test_signals_are_as_at_the_start_of_a_container(sandbox):
+    """Python's ignored SIGPIPE is not inherited, nor what this thread blocks."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    with Namespaces(sandbox.pid) as inside:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        run = Run(inside, ["busybox", "grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"])
     assert run.text() == f"SigBlk:\t{'0' * 16}\nSigIgn:\t{'0' * 16}\n"
 
 
@@ -563,30 +585,56 @@ def test_leaving_ends_the_program(sandbox, pid_1):
         assert sleepers() == []
 
 
+def until(true):
+    deadline = time.monotonic() + 5
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert true()
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forked", [True, False])
 @pytest.mark.parametrize("pid_1", [True, False])
-def test_if_we_are_killed_the_program_dies(sandbox, pid_1):
-    """By SIGKILL, while the program waits for an answer or not: it dies, with its children and with the agent."""
+def test_if_we_are_killed_the_program_dies(sandbox, pid_1, forked):
+    """By SIGKILL, while the program waits for an answer: it dies, with its children and the agent, though a fork of us lives."""
     code = f"""if True:
-        import time
+        import os, time
         from simulator.runners.container.tracer import *
         from simulator.runners.container.namespaces import Namespaces
         def decide(*call):
             print("asked", flush=True)
             time.sleep(60)
         inside = Namespaces({sandbox.pid})
+        if {forked} and os.fork() == 0:
+            time.sleep(60)
         command = Command(["busybox", "sh", "-c", "busybox sleep 4711 & busybox rmmod m"], env={PATH}, pid_1={pid_1})
         trace(inside, command, decide=decide, on_event=lambda _: None).wait()
     """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "asked\n"
-        agents = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        assert len(agents) == 1
+        agent, *forks = children(process.pid)
+        assert len(forks) == forked
         process.kill()
-    deadline = time.monotonic() + 5
-    while (sleepers() or Path(f"/proc/{agents[0]}").exists()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert sleepers() == []
-    assert not Path(f"/proc/{agents[0]}").exists()
+    try:
+        until(lambda: not sleepers() and not Path(f"/proc/{agent}").exists())
+    finally:
+        for fork in forks:
+            os.kill(fork, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("pid_1", [True, False])
+def test_if_the_agent_is_killed_the_program_dies(sandbox, pid_1):
+    with Namespaces(sandbox.pid, "dmsim-1") as inside:
+        (inner,) = children(inside._agent.pid)
+        with started(inside, "echo; busybox sleep 4711", pid_1=pid_1) as program:
+            os.kill(inner, signal.SIGKILL)
+            with pytest.raises(InputError, match="dmsim-1 ended while it was in use"):
+                program.wait(5)
+        until(lambda: not sleepers())
 
 
 def test_a_container_that_ends_meanwhile_is_one_error(mortal):
