@@ -79,12 +79,12 @@ class Namespaces:
             raise InputError("", "the tracer", f"cannot be used: {reason}", "run without it, or as root on a newer Linux")
         self._lock = threading.Lock()
         with contextlib.ExitStack() as stack:
-            container = self._open(pid)
-            for descriptor in container:
+            opened = self._open(pid)
+            for descriptor in opened:
                 stack.callback(os.close, descriptor)
             self._sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             stack.callback(theirs.close)
-            descriptors = (theirs.fileno(), *container)
+            descriptors = (theirs.fileno(), *opened)
             self._agent = subprocess.Popen(  # noqa: S603  # this interpreter, our own code
                 [sys.executable, "-I", "-S", "-X", "utf8", "-c", _AGENT, _IMPORTED_FROM]
                 + [str(number) for number in (os.getpid(), *descriptors)],
