@@ -53,8 +53,9 @@ pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
 
-bench: setup ## how long a simulated run takes
+bench: setup ## how long a simulated run takes, and the feature suite against empty scenarios
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q
+	$(BIN)/python tests/bench/suite.py
 
 coverage: setup ## branch coverage of the core
 	$(BIN)/coverage run -m pytest -q

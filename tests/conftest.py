@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 
 import pytest
@@ -11,6 +13,14 @@ settings.register_profile(
     "dmsim", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], derandomize="CI" in os.environ
 )
 settings.load_profile("dmsim")
+
+
+def pytest_sessionstart():
+    """Mutmut forks with what was computed before the mutation still in the caches."""
+    if "MUTANT_UNDER_TEST" in os.environ:
+        for thing in gc.get_objects():
+            if isinstance(thing, functools._lru_cache_wrapper):
+                thing.cache_clear()
 
 
 @pytest.fixture(scope="session")
