@@ -26,8 +26,8 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from simulator.runners.container import seccomp, syscalls
 
-LARGEST: Final = 1 << 20
-"""The largest message, in bytes."""
+LARGEST: Final = 200_000
+"""The largest message, in bytes: a socket's buffer holds it, whatever the machine's settings."""
 MOST_DESCRIPTORS: Final = 8
 """The most descriptors that a message carries."""
 CANNOT_START: Final = 127
@@ -212,14 +212,15 @@ class _Agent:
         syscalls.unshare(syscalls.CLONE_NEWPID)
         process = os.fork()
         if process == 0:
+            told = socket.socket(fileno=channel)
             try:
                 syscalls.die_with_parent(signal.SIGKILL)
                 self._own_proc()
                 if relayed is not None:
                     _fork_under_init(relayed)
-                _execute(command, socket.socket(fileno=channel), (stdin, stdout, stderr))
+                _execute(command, told, (stdin, stdout, stderr))
             except OSError as error:
-                socket.socket(fileno=channel).send(_failure(error))
+                told.send(_failure(error))
             except BaseException:
                 traceback.print_exc()
             finally:

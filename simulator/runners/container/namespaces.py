@@ -157,7 +157,9 @@ class Namespaces:
             raise self.gone()
         request = json.dumps([act, arguments]).encode()
         if len(request) >= LARGEST:
-            raise InputError("", self._container, f"cannot be asked for {len(request)} bytes at once")
+            raise InputError(
+                "", self._container, f"cannot be told {len(request)} bytes at once", f"at most {LARGEST}, environment included"
+            )
         try:
             socket.send_fds(self._sock, [request], descriptors)
         except (BrokenPipeError, ConnectionResetError):

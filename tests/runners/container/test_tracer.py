@@ -191,39 +191,6 @@ def test_no_call_goes_round_the_filter(inside, sandbox):
         assert run.calls == []
 
 
-@pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_the_filter_of_each_machine(machine):
-    """What the BPF program says, interpreted here: ask, EPERM, go ahead, ENOSYS."""
-    audit = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-    filtered = seccomp.program(["delete_module", "unlink"], machine=machine)
-
-    def says(number, arch=audit[machine]):
-        instructions = list(struct.iter_unpack("=HBBI", filtered))
-        at = loaded = 0
-        while True:
-            code, if_true, if_false, value = instructions[at]
-            at += 1
-            match code:
-                case 0x20:
-                    loaded = {0: number, 4: arch}[value]
-                case 0x15:
-                    at += if_true if loaded == value else if_false
-                case 0x35:
-                    at += if_true if loaded >= value else if_false
-                case 0x06:
-                    return value
-
-    ask, refuse, allow, unknown = 0x7FC00000, 0x50000 | errno.EPERM, 0x7FFF0000, 0x50000 | errno.ENOSYS
-    assert says(syscalls.number("delete_module", machine)) == ask
-    assert [says(n) for name in seccomp.REFUSED if (n := syscalls.number(name, machine)) is not None] == [refuse] * len(
-        seccomp.REFUSED
-    )
-    assert says(syscalls.number("execve", machine)) == allow
-    assert says(syscalls.number("delete_module", machine), arch=0x40000003) == unknown
-    assert says(syscalls.number("delete_module", machine) | 0x40000000) == unknown
-    assert sum(says(n) == ask for n in range(1024)) == (2 if machine == "x86_64" else 1)
-
-
 # --- umount and unlink ------------------------------------------------------------------------------------------------
 
 
@@ -422,6 +389,21 @@ def test_what_was_written_before_a_call_stands_before_it(inside):
     ]
     assert told == ["1", "m1", "m1", "2", "m2", "m2", "3"]
     assert [e.at for e in run.events] == sorted(e.at for e in run.events)
+
+
+def test_what_was_written_before_an_execution_stands_before_it(inside):
+    """Also where we were busy with another child while it was written."""
+    told = []
+
+    def on_event(event):
+        told.append(event.data if isinstance(event, Output) else event.argv[-1])
+        if told[-1] == "x":
+            time.sleep(0.1)
+
+    command = Command(["busybox", "sh", "-c", "busybox true x & echo b; busybox true y; wait"], env=PATH)
+    with trace(inside, command, decide=really, on_event=on_event) as program:
+        assert program.wait(5) == 0
+    assert [what for what in told if what != "x"] == [b"b\n", "y"]
 
 
 def test_others_can_have_the_output_delivered(inside):
@@ -691,6 +673,11 @@ def test_programs_of_two_containers_run_at_once(inside, mortal):
         (["busybox"], {"cwd": "/nowhere"}, r"busybox cannot be started in the container: No such file or directory \(/nowhere\)"),
         (["busybox"], {"env": {}}, "busybox cannot be started in the container: No such file or directory"),
         ([], {}, "the tracer's command has no program to start"),
+        (
+            ["busybox", "x" * 200_000],
+            {},
+            "the sandbox cannot be told 200[0-9]{3} bytes at once; at most 200000, environment included",
+        ),
     ],
 )
 @pytest.mark.parametrize("pid_1", [True, False])
@@ -699,6 +686,13 @@ def test_a_program_that_cannot_be_started(inside, sandbox, argv, settings, text,
     (sandbox.root / "bin/plain").touch(mode=0o644)
     with pytest.raises(InputError, match=text):
         Run(inside, argv, pid_1=pid_1, **settings)
+
+
+def test_a_program_that_could_not_be_started_is_gone(inside):
+    """The next can be started at once."""
+    for _ in range(20):
+        with pytest.raises(InputError, match="/nowhere"):
+            Run(inside, ["busybox"], cwd="/nowhere")
 
 
 def test_what_decides_may_fail(inside):
