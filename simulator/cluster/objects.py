@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -139,6 +139,7 @@ KEYS: Final = (
     "api_down",
     "eviction",
     "page_size",
+    "validates",
 )
 
 
@@ -151,25 +152,26 @@ def read_cluster(place: Place, name: str, node_name: str = "") -> ClusterSpec:
     for full_name, times in Counter(pod.full_name for pod in pods).items():
         if times > 1:
             place.fail(f'has the pod "{full_name}" twice', "pods of one namespace have different names")
-    daemonsets = {(item.namespace, item.name) for item in map(_named, place.elements("daemonsets"))}
-    daemonsets |= {
-        (pod.namespace, pod.owner.name)
-        for pod in pods
-        if pod.owner and pod.owner.kind == "DaemonSet" and not place.has("daemonsets")
-    }
-    page_size, api_down = place.get("page_size"), place.get("api_down")
+    listed = frozenset((item.namespace, item.name) for item in map(_named, place.elements("daemonsets")))
+    page_size, api_down, validates = place.get("page_size"), place.get("api_down"), place.get("validates")
     return ClusterSpec(
         name=name,
         description=found.text() if (found := place.get("description")) else "",
         node=read_node(node, node_name) if node else (Node(node_name) if not place.has("node") else None),
         pods=pods,
-        daemonsets=frozenset(daemonsets),
+        daemonsets=listed if place.has("daemonsets") else derived_daemonsets(pods),
         resource_claims=tuple(_claim(item) for item in place.elements("resource_claims")),
         faults=tuple(read_fault(item) for item in place.elements("faults")),
         api_down=api_down.boolean() if api_down else False,
         eviction=_eviction(place),
         page_size=page_size.integer(1, 10**6) if page_size else None,
+        validates=validates.boolean() if validates else True,
     )
+
+
+def derived_daemonsets(pods: Iterable[Pod]) -> frozenset[tuple[str, str]]:
+    """The DaemonSets of a cluster that lists none: those that own its pods, by namespace and name."""
+    return frozenset((pod.namespace, pod.owner.name) for pod in pods if pod.owner and pod.owner.kind == "DaemonSet")
 
 
 def read_node(place: Place, name: str = "") -> Node:
