@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import yaml
 
-from simulator.gocompat import GoError, PathError, quote
+from simulator.gocompat import GoError, PathError, errno_of, quote
 from simulator.kube.profile import Libraries
 from simulator.ports import Host, Output
 
@@ -88,7 +88,7 @@ def _read(path: str, host: Host) -> str:
         return host.read_file(path)
     except OSError as error:
         operation = "read" if error.errno == errno.EISDIR else "open"
-        raise PathError(operation, path, error.errno or 0) from None
+        raise PathError(operation, path, errno_of(error)) from None
 
 
 def _root_ca_failure(host: Host) -> GoError | None:
@@ -131,7 +131,7 @@ def _from_file(path: str, host: Host) -> RestConfig:
 
 
 def _unloaded(path: str, cause: GoError) -> GoError:
-    return GoError(f'error loading config file "{path}": {cause}', cause)
+    return GoError(f'error loading config file "{path}": {cause}')
 
 
 # --- the document ---------------------------------------------------------------------------------------------------
@@ -148,9 +148,9 @@ class _Loader(yaml.SafeLoader):
     def construct_undefined(self, node: yaml.Node) -> Any:
         match node:
             case yaml.MappingNode():
-                return self.construct_mapping(node, deep=True)
+                return self.construct_mapping(node)
             case yaml.SequenceNode():
-                return self.construct_sequence(node, deep=True)
+                return self.construct_sequence(node)
             case _:
                 return self.construct_scalar(node)  # type: ignore[arg-type]  # there is no fourth kind of node
 
@@ -213,13 +213,13 @@ def _wrong_types(document: Mapping[str, Any]) -> Iterator[str]:
                     yield f"{_json_kind(entry)} into Go struct field Config.{word}s of type v1.Named{kind}"
                 continue
             value = entry.get(word)
-            if word > "name":
+            if word == "user":
                 yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
             if isinstance(value, Mapping):
                 yield from _no_strings(value, fields, f"{kind}.{word}s.{word}")
             elif value is not None:
                 yield f"{_json_kind(value)} into Go struct field Named{kind}.{word}s.{word} of type v1.{kind}"
-            if word < "name":
+            if word != "user":
                 yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
 
 
@@ -229,8 +229,8 @@ _PRINTED: Final = {
         " disable-compression:bool extensions:[]"
     ),
     "user": (
-        "client-certificate client-certificate-data:bytes client-key client-key-data:bytes token tokenFile act-as act-as-uid"
-        " act-as-groups:list act-as-user-extra:map[] username password auth-provider:<nil> exec:<nil> extensions:[]"
+        "client-certificate client-certificate-data:bytes client-key client-key-data:bytes token tokenFile as as-uid"
+        " as-groups:list as-user-extra:map[] username password auth-provider:<nil> exec:<nil> extensions:[]"
     ),
     "context": "cluster user namespace extensions:[]",
 }
@@ -245,8 +245,8 @@ def _duplicates(document: Mapping[str, Any]) -> Iterator[str]:
         for twice in (name for index, name in enumerate(names) if name in names[:index]):
             kind = _STRINGS[word][0]
             listed = " ".join(
-                f"{{{name} {{{' '.join(_printed(entry.get(word) or {}, field) for field in fields.split())}}}}}"
-                for name, entry in zip(names, entries, strict=True)
+                f"{{{entry.get('name') or ''} {{{' '.join(_printed(entry.get(word) or {}, field) for field in fields.split())}}}}}"
+                for entry in entries
             )
             yield (
                 f"error converting *[]Named{kind} into *map[string]*api.{kind}: duplicate name {quote(twice)} in list: [{listed}]"
@@ -326,8 +326,6 @@ def _yaml_error(error: yaml.YAMLError, text: str) -> str:
     at_end = mark.index >= len(text) and mark.column > 0 and (not scanning or problem == "could not find expected ':'")
     line = mark.line + at_end  # the end of the text is on a line of its own
     line += bool(line) and scanning
-    if not line and error.context_mark:
-        line = error.context_mark.line
     return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
 
 
@@ -379,7 +377,7 @@ def _unreadable(key: str, word: str, name: str, entry: Mapping[str, Any], path: 
     try:
         host.stat(file)
     except OSError as error:
-        return [f"unable to read {word} {file} for {name} due to {PathError('open', file, error.errno or 0)}"]
+        return [f"unable to read {word} {file} for {name} due to {PathError('open', file, errno_of(error))}"]
     return []
 
 

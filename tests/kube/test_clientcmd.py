@@ -82,6 +82,10 @@ CONTEXT = "contexts: [{name: x, context: {cluster: c}}]\n"
             "current-context: x\n",
             "invalid configuration: [context was not found for specified context: x, cluster has no server defined]",
         ),
+        (
+            "current-context: !!x y\n",
+            "invalid configuration: [context was not found for specified context: y, cluster has no server defined]",
+        ),
         ("current-context: x\n" + CONTEXT, NOTHING),
         (
             "current-context: x\nclusters: [{name: c, cluster: {}}]\n" + CONTEXT,
@@ -124,11 +128,18 @@ def test_a_missing_file_and_a_directory():
 # What v0.10.0 itself said of each, after the file's name.
 BROKEN = [
     (
+        "users: [{name: x, user: {as-groups: [a, b]}},{name: x}]",
+        (
+            'error converting *[]NamedAuthInfo into *map[string]*api.AuthInfo: duplicate name "x" in list:'
+            " [{x { []  []     [a b] map[]   <nil> <nil> []}} {x { []  []     [] map[]   <nil> <nil> []}}]"
+        ),
+    ),
+    (
         "clusters: [{name: x, cluster: {server: a, insecure-skip-tls-verify: true, certificate-authority-data: YWI=}},{name: x}]",
         'error converting *[]NamedCluster into *map[string]*api.Cluster: duplicate name "x" in list: [{x {a  true  [97 98]  false []}} {x {  false  []  false []}}]',
     ),
     (
-        "users: [{name: x, user: {token: t, username: u, act-as: me, client-key: k}},{name: y},{name: x}]",
+        "users: [{name: x, user: {token: t, username: u, as: me, client-key: k}},{name: y},{name: x}]",
         "json: cannot unmarshal bool into Go struct field NamedAuthInfo.users.name of type string",
     ),
     (
