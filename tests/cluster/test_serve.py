@@ -173,6 +173,25 @@ def test_a_fault_of_the_server_itself():
         )
 
 
+def test_what_fails_on_the_clock():
+    """Is raised where the server ends, too."""
+    with pytest.raises(ZeroDivisionError), serving() as server:  # noqa: PT012  # it is raised at the end
+        server.call(lambda: server.clock.plan(0, lambda: 1 // 0))
+        assert ask(server, "GET", "/version")[0] == 200
+
+
+def test_a_socket_that_cannot_listen():
+    """Is an OSError at the start, and nothing is left running."""
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    sock.close()
+    server = serving(sock=sock)
+    with pytest.raises(OSError, match="Bad file descriptor"), server:
+        pass
+    server._thread.join(5)
+    assert not server._thread.is_alive()
+
+
 def test_a_socket_of_ones_own():
     """Bound, not yet listening."""
     with socket.socket() as sock:
