@@ -10,8 +10,9 @@ Source: Go 1.24 `strconv`, `strings`, `time`, `errors`, `syscall` (linux/amd64 e
 from __future__ import annotations
 
 import errno as _errno
+import json
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 Duration = int
 """A span of time or a point on a run's clock: whole nanoseconds, as in Go."""
@@ -102,6 +103,32 @@ class wrapping:  # noqa: N801  # used as a statement: `with wrapping("failed to 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if isinstance(error, GoError):
             raise wrap(self.text, error) from None
+
+
+_SIGNALS: Final = {
+    1: "hangup",
+    2: "interrupt",
+    3: "quit",
+    4: "illegal instruction",
+    5: "trace/breakpoint trap",
+    6: "aborted",
+    7: "bus error",
+    8: "floating point exception",
+    9: "killed",
+    10: "user defined signal 1",
+    11: "segmentation fault",
+    12: "user defined signal 2",
+    13: "broken pipe",
+    14: "alarm clock",
+    15: "terminated",
+}
+
+
+def exit_status(code: int) -> str:
+    """`exec.ExitError`: how a child process ended that did not exit with 0; below zero it was a signal."""
+    if code >= 0:
+        return f"exit status {code}"
+    return f"signal: {_SIGNALS.get(-code, f'signal {-code}')}"
 
 
 def join_errors(*errors: GoError | None) -> GoError | None:
@@ -303,6 +330,14 @@ def quote(text: str) -> str:
         else:
             out.append(f"\\U{ord(char):08x}")
     return '"' + "".join(out) + '"'
+
+
+_JSON_ESCAPES: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def json_marshal(value: Any) -> str:
+    """`json.Marshal` of a document whose keys are in order: compact, with what HTML minds escaped."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
 def trim_space(text: str) -> str:

@@ -121,7 +121,8 @@ def cluster_document(cluster: ClusterSpec) -> dict[str, Any]:
     if cluster.faults:
         fields = ("method", "path", "query", "body", "skip", "times", "retry_after", "causes")
         out["faults"] = [{"status": fault.status, **_differing(fault, *fields)} for fault in cluster.faults]
-    return out | _differing(cluster, "objects", "api_down", "eviction", "page_size", "validates")
+    out |= _differing(cluster, "objects", "api_down", "eviction", "page_size", "validates")
+    return out | _not_empty(addresses=sorted(cluster.addresses))
 
 
 # --- parts of a host ------------------------------------------------------------------------------------------------

@@ -57,6 +57,14 @@ def test_a_named_cluster_is_the_same_once_written(name):
     assert read_cluster(parse_document(yaml_text(cluster_document(cluster)), "x.yaml"), cluster.name) == cluster
 
 
+def test_a_server_s_addresses_survive():
+    """In one order."""
+    cluster = ClusterSpec("x", None, addresses=frozenset({"localhost:6443", "[::1]:6443"}))
+    text = yaml_text(cluster_document(cluster))
+    assert text.index("[::1]:6443") < text.index("localhost:6443")
+    assert read_cluster(parse_document(text, "x.yaml"), "x") == cluster
+
+
 def test_statuses_and_objects_of_further_kinds_are_kept():
     """As documents."""
     policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "status": {"state": "ready"}}

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from simulator.cluster.kinds import POD
 from simulator.cluster.objects import DROP, ClusterSpec, Fault
 from simulator.cluster.reactions import Reactions, Timer
 from simulator.cluster.status import failure
-from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
+from simulator.gocompat import json_marshal
+from simulator.messages import NO_TLS
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request, Response
 from simulator.trace import NodeState
 
 
@@ -32,7 +32,7 @@ class _LiveFault:
         if not (
             (not fault.method or re.search(fault.method, request.method))
             and (not fault.path or re.search(fault.path, request.path))
-            and (not fault.query or re.search(fault.query, request.raw_query or urlencode(sorted(request.query.items()))))
+            and (not fault.query or re.search(fault.query, request.query_text))
             and (not fault.body or re.search(fault.body, raw_body(request.body)))
         ):
             return False
@@ -45,10 +45,7 @@ class _LiveFault:
 
 def raw_body(body: Mapping[str, Any] | None) -> str:
     """The compact JSON that was sent."""
-    if body is None:
-        return ""
-    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return "" if body is None else json_marshal(body)
 
 
 class FakeCluster:
@@ -61,13 +58,16 @@ class FakeCluster:
         self._faults = [_LiveFault(fault) for fault in spec.faults]
 
     def request(self, request: Request) -> Response:
-        """Answer a request. Raises ConnectionDropped or ConnectionRefused."""
+        """Answer a request. Raises ConnectionDropped, ConnectionRefused or ConnectionFailed."""
         return self.fault(request) or self.store.answer(request)
 
     def fault(self, request: Request) -> Response | None:
-        """The answer of a fault that takes the request, if one does. Raises ConnectionDropped or ConnectionRefused."""
-        if self.spec.api_down:
+        """The answer of a fault that takes the request, if one does. Raises as `request` does."""
+        addresses, server = self.spec.addresses, request.server
+        if self.spec.api_down or (addresses and server and server.address not in addresses):
             raise ConnectionRefused
+        if addresses and server and server.url.startswith("https:"):
+            raise ConnectionFailed(NO_TLS)
         for live in self._faults:
             if live.takes(request):
                 fault = live.fault

@@ -136,6 +136,8 @@ class ClusterSpec:
     page_size: int | None = None
     validates: bool = True
     """Are label values checked as a real API server checks them? Recordings' servers did not."""
+    addresses: frozenset[str] = frozenset()
+    """host:port pairs at which the API server listens, in plain HTTP; empty: wherever it is asked."""
     description: str = ""
 
 
@@ -152,6 +154,7 @@ KEYS: Final = (
     "eviction",
     "page_size",
     "validates",
+    "addresses",
 )
 
 
@@ -179,7 +182,15 @@ def read_cluster(place: Place, name: str, node_name: str = "") -> ClusterSpec:
         eviction=_eviction(place),
         page_size=page_size.integer(1, 10**6) if page_size else None,
         validates=validates.boolean() if validates else True,
+        addresses=frozenset(_address(item) for item in place.elements("addresses")),
     )
+
+
+def _address(place: Place) -> str:
+    text = place.text()
+    if not re.fullmatch(r"(\[[0-9a-f:.]+\]|[^\s/:@]+):[0-9]{1,5}", text):
+        place.fail(f'"{text}" is no address', 'write "127.0.0.1:6443"')
+    return text
 
 
 def derived_daemonsets(pods: Iterable[Pod]) -> frozenset[tuple[str, str]]:

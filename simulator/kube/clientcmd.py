@@ -2,8 +2,9 @@
 
 Source: k8s.io/client-go/tools/clientcmd client_config.go `BuildConfigFromFlags`, loader.go, validation.go; client-go/rest
 config.go `InClusterConfig`. Of a kubeconfig what decides where requests go and whether it is usable is read: the current
-context, its cluster's server, the files that are named. Plugins, impersonation, proxies and what certificates hold are not
-modelled. YAML's syntax errors are go-yaml's as far as PyYAML finds the same ones.
+context, its cluster's server, the files that are named, and what client and server prove themselves with; a port
+makes use of that. Plugins, impersonation, proxies and what certificates hold are not modelled. YAML's syntax errors are go-yaml's
+as far as PyYAML finds the same ones.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
+from urllib.parse import unquote
 
 import yaml
 
-from simulator.gocompat import GoError, PathError, errno_of, quote
+from simulator.gocompat import GoError, PathError, errno_of, quote, trim_space
 from simulator.kube.profile import Libraries
-from simulator.ports import Host, Output
+from simulator.ports import Credentials, Host, Output, Server
 
 _TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 _ROOT_CA: Final = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
@@ -32,17 +34,11 @@ _NOT_IN_CLUSTER: Final = (
 )
 
 
-class Server(NamedTuple):
-    """Base URL of the API server, and its host:port."""
-
-    url: str
-    address: str
-
-
 class RestConfig(NamedTuple):
-    """`rest.Config`: the API server as the configuration names it, and why its token is of no use."""
+    """`rest.Config`: the API server as the configuration names it, how to log in, and why the token is of no use."""
 
     host: str
+    credentials: Credentials = Credentials()
     token_problem: str = ""
 
 
@@ -80,7 +76,8 @@ def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: L
             f"E{stamp} config.go:{libraries.root_ca_line}] Expected to load root CA config from {_ROOT_CA}, but got err: {failure}\n"
         )
     address = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-    return RestConfig(f"https://{address}", "" if token else f"read empty token from file {quote(_TOKEN)}")
+    credentials = Credentials(token=trim_space(token), ca_file="" if failure else _ROOT_CA)
+    return RestConfig(f"https://{address}", credentials, "" if token else f"read empty token from file {quote(_TOKEN)}")
 
 
 def _read(path: str, host: Host) -> str:
@@ -127,7 +124,46 @@ def _from_file(path: str, host: Host) -> RestConfig:
     if problems:
         text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise GoError(f"invalid configuration: {text}")
-    return RestConfig(str(clusters[cluster_name]["server"]))
+    cluster = clusters[cluster_name]
+    server = str(cluster["server"])
+    if not server.lower().startswith("https://"):  # "only try to read the auth information if we are secure"
+        return RestConfig(server)
+    return RestConfig(server, _credentials(cluster, users.get(user_name, {}), path, host))
+
+
+def _credentials(cluster: Mapping[str, Any], user: Mapping[str, Any], path: str, host: Host) -> Credentials:
+    """`getServerIdentificationPartialConfig`, `getUserIdentificationPartialConfig`. Raises GoError for an unreadable token."""
+    ca_file, cert_file, key_file, token_file = (
+        _local(entry, key, path)
+        for entry, key in (
+            (cluster, "certificate-authority"),
+            (user, "client-certificate"),
+            (user, "client-key"),
+            (user, "tokenFile"),
+        )
+    )
+    token = str(user.get("token") or "")
+    if not token and token_file:
+        token = trim_space(_read(token_file, host))
+    return Credentials(
+        token=token,
+        username=str(user.get("username") or ""),
+        password=str(user.get("password") or ""),
+        ca_file=ca_file,
+        ca_data=str(cluster.get("certificate-authority-data") or ""),
+        cert_file=cert_file,
+        cert_data=str(user.get("client-certificate-data") or ""),
+        key_file=key_file,
+        key_data=str(user.get("client-key-data") or ""),
+        server_name=str(cluster.get("tls-server-name") or ""),
+        insecure=cluster.get("insecure-skip-tls-verify") is True,
+    )
+
+
+def _local(entry: Mapping[str, Any], key: str, path: str) -> str:
+    """`ResolveLocalPaths`: a file that a kubeconfig names, as seen from the kubeconfig; "" if it names none."""
+    file = str(entry.get(key) or "")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else ""
 
 
 def _unloaded(path: str, cause: GoError) -> GoError:
@@ -370,10 +406,9 @@ def _user_problems(name: str, user: Mapping[str, Any], path: str, host: Host) ->
 
 
 def _unreadable(key: str, word: str, name: str, entry: Mapping[str, Any], path: str, host: Host) -> list[str]:
-    file = str(entry.get(key) or "")
+    file = _local(entry, key, path)
     if not file:
         return []
-    file = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
     try:
         host.stat(file)
     except OSError as error:
@@ -398,6 +433,10 @@ def new_for_config(config: RestConfig) -> Server:
         raise GoError(f"host must be a URL or a host:port pair: {quote(config.host)}")
     scheme, user, name, port, path = (part or "" for part in found.groups())
     scheme = scheme.lower() or "http"
+    credentials = config.credentials
+    if user and not (credentials.token or credentials.username or credentials.password):
+        username, _, password = user.removesuffix("@").partition(":")
+        credentials = credentials._replace(username=unquote(username), password=unquote(password))
     user = re.sub(":.*@", ":***@", user)
     address = name + (port if len(port) > 1 else ":443" if scheme == "https" else ":80")
-    return Server(f"{scheme}://{user}{name}{port}{path.rstrip('/')}", address)
+    return Server(f"{scheme}://{user}{name}{port}{path.rstrip('/')}", address, credentials)

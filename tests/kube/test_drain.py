@@ -14,7 +14,7 @@ from simulator.kube.drain import Helper, run_cordon_or_uncordon
 from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient, drive
 from simulator.manager.releases import flow
-from simulator.ports import Request
+from simulator.ports import Request, Server
 
 GPU = (Container({"nvidia.com/gpu": "1"}),)
 REPLICA = Owner("ReplicaSet", "app")
@@ -44,7 +44,7 @@ class Drain:
         fields = {"daemonsets": frozenset({("default", "ds")}), **(cluster or {})}
         self.cluster = FakeCluster(ClusterSpec("c", Node("n"), tuple(pods), **fields), self.clock)
         self.asked = []
-        connection = Connection(self, self.clock, "http://x", "x:80")
+        connection = Connection(self, self.clock, Server("http://x", "x:80"))
         self.client = Clientset(RestClient(connection, self.clock, self.streams, libraries, str))
         self.helper = Helper(self.client, self.clock, self.streams if writers else None, **options)
 

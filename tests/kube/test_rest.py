@@ -22,7 +22,7 @@ from simulator.kube.rest import (
     is_not_found,
     is_too_many_requests,
 )
-from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request, Response, Server
 
 GET = Request("GET", "/api/v1/nodes/n")
 PATCH = Request("PATCH", "/api/v1/nodes/n", {}, {"spec": {}}, "application/strategic-merge-patch+json")
@@ -32,15 +32,18 @@ class Script:
     """A cluster that answers from a list, and notes when it was asked."""
 
     def __init__(self, clock, answers):
-        self.clock, self.answers, self.asked = clock, list(answers), []
+        self.clock, self.answers, self.asked, self.servers = clock, list(answers), [], []
 
     def request(self, request):
         self.asked.append(self.clock.now)
+        self.servers.append(request.server)
         answer = self.answers.pop(0) if self.answers else 200
         if answer == "drop":
             raise ConnectionDropped
         if answer == "refuse":
             raise ConnectionRefused
+        if answer == "fail":
+            raise ConnectionFailed("dial tcp: lookup x: no such host")
         status, retry = answer if isinstance(answer, tuple) else (answer, None)
         return Response(status, {"message": f"answer {status}", "reason": ""}, retry)
 
@@ -62,7 +65,7 @@ class Silent:
 def client(*answers):
     clock = VirtualClock()
     cluster = Script(clock, answers)
-    connection = Connection(cluster, clock, "http://127.0.0.1:6443", "127.0.0.1:6443")
+    connection = Connection(cluster, clock, Server("http://127.0.0.1:6443", "127.0.0.1:6443"))
     return RestClient(connection, clock, Silent(), Libraries(), lambda: "0101 00:00:00.000000       1"), cluster, clock
 
 
@@ -196,6 +199,21 @@ def test_a_long_wait_for_the_bucket_is_logged():
     assert text.count("\n") == 1
     assert '] "Waited before sending request" delay="1.2s" reason="client-side throttling' in text
     assert 'verb="GET" URL="http://127.0.0.1:6443/api/v1/nodes/n"' in text
+
+
+def test_a_connection_that_fails_otherwise():
+    """The reason is what the port says; it is not tried again."""
+    rest, cluster, _ = client("fail")
+    with pytest.raises(GoError, match=r'^Get "http://127.0.0.1:6443/api/v1/nodes/n": dial tcp: lookup x: no such host$'):
+        drive(rest.clock, rest.do("core", GET))
+    assert len(cluster.asked) == 1
+
+
+def test_a_request_says_whom_it_is_sent_to():
+    """The cluster learns which server the configuration names."""
+    rest, cluster, _ = client()
+    drive(rest.clock, rest.do("core", GET))
+    assert cluster.servers == [rest.connection.server]
 
 
 def test_urls_are_encoded_as_go_does():
