@@ -238,3 +238,19 @@ def test_how_a_child_process_ended(code, text):
 def test_json_as_go_writes_it():
     """Compact, keys as they are, what HTML minds and JavaScript's line ends escaped, odd characters not."""
     assert go.json_marshal({"b": "<&>ü\u2028", "a": [1, None, True]}) == ('{"b":"\\u003c\\u0026\\u003eü\\u2028","a":[1,null,true]}')
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("18446744073709551615x", "invalid syntax"),
+        ("18446744073709551616x", "value out of range"),
+        ("99999999999999999999x", "value out of range"),
+        ("18446744073709551616", "value out of range"),
+        ("-18446744073709551616x", "value out of range"),
+    ],
+)
+def test_a_number_too_large_for_its_digits_is_noticed_before_what_follows(text, words):
+    """Go's ParseUint stops at the digit that is one too many."""
+    with pytest.raises(go.GoError, match=f": {words}$"):
+        go.atoi(text)

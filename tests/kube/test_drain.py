@@ -414,3 +414,18 @@ def test_a_cordon_that_fails():
     made = Drain(cluster={"faults": (Fault(method="PATCH", status=500),)})
     with pytest.raises(GoError, match=r"^cordon error: injected fault 500$"):
         drive(made.clock, run_cordon_or_uncordon(made.client, made.cluster.store.node, desired=True))
+
+
+def test_warnings_that_are_alike_are_said_once():
+    """The pods of one after a comma, the next after a semicolon."""
+
+    def judged(name, reason, text):
+        return drain.Judged(
+            {"metadata": {"namespace": "ns", "name": name}}, drain.PodStatus(delete=True, reason=reason, message=text)
+        )
+
+    listed = drain.PodList(
+        [judged("a", "Warning", "one"), judged("b", "Warning", "two"), judged("c", "Warning", "one"), judged("d", "Error", "three")]
+    )
+    assert listed.warnings() == "one: ns/a, ns/c; two: ns/b"
+    assert [str(error) for error in listed.errors()] == ["cannot delete three: ns/d"]

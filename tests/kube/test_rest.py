@@ -14,6 +14,8 @@ from simulator.kube.rest import (
     RateLimiter,
     RestClient,
     StatusError,
+    UrlError,
+    _with_previous,
     check_name,
     check_namespace,
     drive,
@@ -289,3 +291,10 @@ def test_the_kind_of_an_error(predicate, status, reason):
     assert predicate(StatusError(status, {"reason": "Other"})) is (status == 429)
     assert not predicate(StatusError(418, {}))
     assert not predicate(GoError(reason))
+
+
+def test_what_went_wrong_before_is_told_without_its_url():
+    """Of a failed request only the cause, of any other error the text."""
+    dropped = UrlError("Get", "http://x/", GoError("EOF"))
+    assert str(_with_previous(GoError("new"), dropped)) == "new - error from a previous attempt: EOF"
+    assert str(_with_previous(GoError("new"), GoError("old"))) == "new - error from a previous attempt: old"
