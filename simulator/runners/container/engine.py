@@ -7,6 +7,7 @@ shared over the network) and those of other PID namespaces are not ours to judge
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
@@ -25,7 +26,6 @@ LABEL: Final = "dmsim.run"
 """On each container: the run that it belongs to."""
 _HOME_LABEL: Final = "dmsim.home"
 _FOLDER: Final = "dmsim-"
-_local = threading.local()
 _sweeping = threading.Lock()
 
 
@@ -41,17 +41,25 @@ def _modules() -> Any:
     return docker, testcontainers.core.container
 
 
+@cache
 def client() -> Any:
-    """A client of the engine, one for each thread. Raises InputError where none answers."""
-    if not hasattr(_local, "client"):
-        docker, _ = _modules()
-        try:
-            found = docker.from_env()
-            found.ping()
-        except docker.errors.DockerException as error:
-            raise InputError("", "", f"no Docker engine answers: {error}", "start it, or set DOCKER_HOST") from None
-        _local.client = found
-    return _local.client
+    """The client of the engine, for all threads. Raises InputError where none answers."""
+    docker, _ = _modules()
+    try:
+        found = docker.from_env()
+    except docker.errors.DockerException as error:
+        raise _no_engine(error) from None
+    try:
+        found.ping()
+    except docker.errors.DockerException as error:
+        found.close()
+        raise _no_engine(error) from None
+    atexit.register(found.close)
+    return found
+
+
+def _no_engine(error: Exception) -> InputError:
+    return InputError("", "", f"no Docker engine answers: {error}", "start it, or set DOCKER_HOST")
 
 
 @contextlib.contextmanager
@@ -70,6 +78,7 @@ def running(image: str, volumes: Mapping[str, str], **settings: Any) -> Iterator
     finally:
         if made._container is not None:
             remove(made._container)
+        made.get_docker_client().client.close()
 
 
 # --- marks and leftovers ----------------------------------------------------------------------------------------------
