@@ -129,7 +129,7 @@ def _is_alive(mark: str) -> bool:
 
 
 def sweep() -> list[str]:
-    """Take away what processes that are gone have left: the names of what went."""
+    """Take away what processes that are gone have left: the names of what went. Raises InputError for what cannot be."""
     docker, _ = _modules()
     swept = []
     for container in client().containers.list(all=True, filters={"label": f"{_HOME_LABEL}={_home()}"}, ignore_removed=True):
@@ -139,10 +139,21 @@ def sweep() -> list[str]:
                 swept.append(str(container.name))
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         mark = folder.name.removeprefix(_prefix()).rpartition("-")[0]
-        if not _is_alive(mark):
-            remove_folder(folder)
+        if not _is_alive(mark) and _is_ours(folder):
+            try:
+                remove_folder(folder)
+            except OSError as error:
+                raise InputError(str(folder), "", f"is left over and cannot be removed: {error}", "remove it as root") from None
             swept.append(folder.name)
     return sorted(swept)
+
+
+def _is_ours(folder: Path) -> bool:
+    """May this user take it away, and is it still there?"""
+    try:
+        return os.getuid() in {0, folder.lstat().st_uid}
+    except FileNotFoundError:
+        return False
 
 
 def remove_folder(folder: Path) -> None:

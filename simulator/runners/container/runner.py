@@ -170,9 +170,7 @@ class _Run:
             self._continue()
             container = stack.enter_context(self._container(ours, {name: tree / name for name in layout.mounted}))
             if os.getuid():
-                stack.callback(
-                    container.exec_run, [HELPER, "chown", "-R", str(os.getuid()), OURS, *(f"/{name}" for name in layout.mounted)]
-                )
+                stack.callback(container.exec_run, [HELPER, "sh", "-c", f". {OURS}/functions; give_back"])
             try:
                 server = stack.enter_context(self._server(container, stack))
                 self.supervisor.do(

@@ -85,19 +85,29 @@ def test_containers_of_processes_that_are_gone_are_taken_away_and_no_others(dock
         docker_engine.images.remove(tag, force=True)
 
 
+def test_another_users_folder_is_not_ours_unless_we_are_root(elsewhere, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: elsewhere.stat().st_uid + 1)
+    assert not engine._is_ours(elsewhere)
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert engine._is_ours(elsewhere)
+    assert not engine._is_ours(elsewhere / "gone")
+
+
 def test_a_folder_that_somebody_else_removes_is_no_error(elsewhere):
     engine.remove_folder(elsewhere / "gone")
 
 
-def test_a_folder_that_cannot_be_removed_is_one(elsewhere, monkeypatch):
-    (elsewhere / "a").mkdir()
+@pytest.mark.container
+def test_a_folder_that_cannot_be_removed_is_told(docker_engine, elsewhere, monkeypatch):
+    folder = elsewhere / f"{engine._prefix()}{gone()}-abc"
+    folder.mkdir()
 
     def refuse(*_args, **_kwargs):
         raise PermissionError(13, "no")
 
     monkeypatch.setattr(os, "rmdir", refuse)
-    with pytest.raises(PermissionError):
-        engine.remove_folder(elsewhere / "a")
+    with pytest.raises(InputError, match=f"{folder.name}: is left over and cannot be removed.*; remove it as root"):
+        engine.sweep()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

@@ -24,9 +24,9 @@ from simulator.cluster.objects import ClusterSpec
 from simulator.host.spec import HostSpec
 from simulator.runners.container.runner import run_images
 from simulator.world import World
-image, script, number = sys.argv[1:]
+image, script, number, tracer = sys.argv[1:]
 world = World(HostSpec("test", mounts=("/run/nvidia/driver",)), ClusterSpec("test", None), env={"SCRIPT": script})
-for _, outcome in run_images([world] * int(number), image, parallel=6):
+for _, outcome in run_images([world] * int(number), image, parallel=6, tracer=None if tracer else False):
     print(outcome.exit_code, flush=True)
 """
 
@@ -38,9 +38,9 @@ def image(docker_engine):
     docker_engine.images.remove(tag, force=True)
 
 
-def runner(image, script, number):
+def runner(image, script, number, tracer="where it can"):
     """A process that runs an image so many times."""
-    command = [sys.executable, "-c", RUNNER, image, script, str(number)]
+    command = [sys.executable, "-c", RUNNER, image, script, str(number), tracer]
     return subprocess.Popen(
         command, cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, stdout=subprocess.PIPE, text=True
     )
@@ -90,8 +90,9 @@ def test_thirty_runs_one_interrupted_and_one_killed_leave_nothing(docker_engine,
     assert {network.name for network in docker_engine.networks.list()} <= networks
 
 
-def test_a_container_without_a_runner_ends_by_itself(docker_engine, image):
-    process = runner(image, "sleep 600", 1)
+@pytest.mark.parametrize("tracer", ["", "where it can"], ids=["docker", "traced"])
+def test_a_container_without_a_runner_ends_by_itself(tracer, docker_engine, image):
+    process = runner(image, "sleep 600", 1, tracer)
     wait_until_it_runs(docker_engine, process)
     process.kill()
     process.communicate(timeout=60)
