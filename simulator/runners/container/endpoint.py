@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
+import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -78,6 +79,10 @@ def _why_not(at: Endpoint) -> str:
     return "the kubeconfig asks for TLS with certificates of its own" if at.tls and not at.in_cluster else ""
 
 
+_issuing = threading.Lock()
+"""Several runs at once have one certificate."""
+
+
 class Certificate(NamedTuple):
     """A server's certificate, and the root that vouches for it (PEM)."""
 
@@ -85,9 +90,14 @@ class Certificate(NamedTuple):
     root: str
 
 
-@lru_cache(maxsize=16)
 def certificate(address: str) -> Certificate:
-    """A certificate for an address, with a root of its own. Raises InputError without trustme."""
+    """The certificate for an address, with a root of its own. Raises InputError without trustme."""
+    with _issuing:
+        return _certificate(address)
+
+
+@lru_cache(maxsize=16)
+def _certificate(address: str) -> Certificate:
     try:
         import trustme  # noqa: PLC0415
     except ImportError:
