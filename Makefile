@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test bench coverage mutation faults docs pages build clean
+.PHONY: help setup lock lint format features test bench coverage mutation faults docs pages images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,8 +53,12 @@ pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
 
-bench: setup ## how long a simulated run takes
+images: setup ## images of host kinds, from fixtures/images; root, debootstrap and Docker build them (IMAGES="--base IMAGE KIND...")
+	$(BIN)/python -m simulator.images $(IMAGES)
+
+bench: setup ## how long a simulated run takes, and the feature suite against empty scenarios
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q
+	$(BIN)/python tests/bench/suite.py
 
 coverage: setup ## branch coverage of the core
 	$(BIN)/coverage run -m pytest -q

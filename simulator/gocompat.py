@@ -40,7 +40,7 @@ _WHITE: Final = (
 
 
 class GoError(Exception):
-    """An `error` value: its text, and the errors it wraps (for `as_error`)."""
+    """An `error` value: its text, and the errors that `fmt.Errorf` wrapped in it, where somebody asks for them."""
 
     def __init__(self, text: str, *wrapped: GoError) -> None:
         super().__init__(text)
@@ -62,11 +62,17 @@ class ErrnoError(GoError):
         self.number = number
 
 
+def errno_of(error: OSError) -> int:
+    """The number that a port's failure carries."""
+    assert error.errno is not None
+    return error.errno
+
+
 class PathError(GoError):
     """`fs.PathError`: an operation, the path it was for, and the errno behind it."""
 
     def __init__(self, operation: str, path: str, number: int) -> None:
-        super().__init__(f"{operation} {path}: {errno_text(number)}", ErrnoError(number))
+        super().__init__(f"{operation} {path}: {errno_text(number)}")
         self.number = number
 
 
@@ -103,7 +109,7 @@ def join_errors(*errors: GoError | None) -> GoError | None:
     present = [error for error in errors if error is not None]
     if not present:
         return None
-    return GoError("\n".join(error.text for error in present), *present)
+    return GoError("\n".join(error.text for error in present))
 
 
 def aggregate(errors: list[GoError]) -> GoError | None:
@@ -113,7 +119,7 @@ def aggregate(errors: list[GoError]) -> GoError | None:
     if len(errors) == 1:
         return errors[0]
     texts = list(dict.fromkeys(error.text for error in errors))
-    return GoError(texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]", *errors)
+    return GoError(texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]")
 
 
 def parse_bool(text: str) -> bool:

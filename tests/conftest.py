@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +14,18 @@ settings.register_profile(
     "dmsim", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], derandomize="CI" in os.environ
 )
 settings.load_profile("dmsim")
+
+
+if "mutmut" in sys.modules:  # which tests run a function, and what a fork finds, must not depend on what was computed before
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup():
+        for cached in _caches():
+            cached.cache_clear()
+
+    @functools.cache
+    def _caches():
+        return [thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper) and thing is not _caches]
 
 
 @pytest.fixture(scope="session")

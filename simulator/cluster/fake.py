@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from collections.abc import Mapping
@@ -9,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from simulator.cluster.kinds import POD
 from simulator.cluster.objects import DROP, ClusterSpec, Fault
 from simulator.cluster.reactions import Reactions, Timer
-from simulator.cluster.store import failure
+from simulator.cluster.status import failure
 from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
 from simulator.trace import NodeState
 
@@ -50,16 +52,20 @@ def raw_body(body: Mapping[str, Any] | None) -> str:
 
 
 class FakeCluster:
-    """A cluster in memory."""
+    """A cluster in memory. `start` is the date at which its clock stands at 0 (default 2026-01-01)."""
 
-    def __init__(self, spec: ClusterSpec, clock: Timer) -> None:
+    def __init__(self, spec: ClusterSpec, clock: Timer, start: datetime.datetime | None = None) -> None:
         self.spec = spec
-        self.reactions = Reactions(spec, clock)
+        self.reactions = Reactions(spec, clock, start)
         self.store = self.reactions.store
         self._faults = [_LiveFault(fault) for fault in spec.faults]
 
     def request(self, request: Request) -> Response:
         """Answer a request. Raises ConnectionDropped or ConnectionRefused."""
+        return self.fault(request) or self.store.answer(request)
+
+    def fault(self, request: Request) -> Response | None:
+        """The answer of a fault that takes the request, if one does. Raises ConnectionDropped or ConnectionRefused."""
         if self.spec.api_down:
             raise ConnectionRefused
         for live in self._faults:
@@ -69,7 +75,7 @@ class FakeCluster:
                     raise ConnectionDropped
                 status = int(fault.status)
                 return failure(status, f"injected fault {status}", retry_after=fault.retry_after, causes=list(fault.causes))
-        return self.store.answer(request)
+        return None
 
     def pod_exists(self, full_name: str) -> bool:
         """Is there a pod of this namespace/name?"""
@@ -77,7 +83,7 @@ class FakeCluster:
 
     def delete_pod(self, full_name: str) -> None:
         """Somebody deletes a pod; it is gone at once."""
-        self.store.remove_pod(full_name)
+        self.store.remove(POD, full_name)
 
     def node(self) -> NodeState | None:
         """The node at the end."""

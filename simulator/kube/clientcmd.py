@@ -8,16 +8,17 @@ modelled. YAML's syntax errors are go-yaml's as far as PyYAML finds the same one
 
 from __future__ import annotations
 
+import base64
 import errno
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import yaml
 
-from simulator.gocompat import GoError, PathError, quote
+from simulator.gocompat import GoError, PathError, errno_of, quote
 from simulator.kube.profile import Libraries
 from simulator.ports import Host, Output
 
@@ -87,7 +88,7 @@ def _read(path: str, host: Host) -> str:
         return host.read_file(path)
     except OSError as error:
         operation = "read" if error.errno == errno.EISDIR else "open"
-        raise PathError(operation, path, error.errno or 0) from None
+        raise PathError(operation, path, errno_of(error)) from None
 
 
 def _root_ca_failure(host: Host) -> GoError | None:
@@ -130,13 +131,32 @@ def _from_file(path: str, host: Host) -> RestConfig:
 
 
 def _unloaded(path: str, cause: GoError) -> GoError:
-    return GoError(f'error loading config file "{path}": {cause}', cause)
+    return GoError(f'error loading config file "{path}": {cause}')
 
 
 # --- the document ---------------------------------------------------------------------------------------------------
 
 _TYPE: Final = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _SCHEME: Final = "k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"
+
+
+class _Loader(yaml.SafeLoader):
+    """As go-yaml v2, takes a tag that it does not know for none, and y and n for booleans."""
+
+    bool_values: ClassVar = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+
+    def construct_undefined(self, node: yaml.Node) -> Any:
+        match node:
+            case yaml.MappingNode():
+                return self.construct_mapping(node)
+            case yaml.SequenceNode():
+                return self.construct_sequence(node)
+            case _:
+                return self.construct_scalar(node)  # type: ignore[arg-type]  # there is no fourth kind of node
+
+
+_Loader.add_constructor(None, _Loader.construct_undefined)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
 
 
 @lru_cache(maxsize=32)
@@ -146,7 +166,7 @@ def _document(text: str) -> Mapping[str, Any]:
     Runs read the same few texts over and over, and YAML in pure Python is slow.
     """
     try:
-        document = next(iter(yaml.safe_load_all(text)), None)
+        document = next(iter(yaml.load_all(text, _Loader)), None)  # a SafeLoader
     except yaml.YAMLError as error:
         raise GoError(_yaml_error(error, text)) from None
     if document is None:
@@ -167,6 +187,8 @@ def _document(text: str) -> Mapping[str, Any]:
         raise GoError(f'no kind {quote(kind)} is registered for version {quote(version)} in scheme "{_SCHEME}"')
     for problem in _wrong_types(document):
         raise GoError(f"json: cannot unmarshal {problem}")
+    for problem in _duplicates(document):
+        raise GoError(problem)
     return document
 
 
@@ -191,10 +213,60 @@ def _wrong_types(document: Mapping[str, Any]) -> Iterator[str]:
                     yield f"{_json_kind(entry)} into Go struct field Config.{word}s of type v1.Named{kind}"
                 continue
             value = entry.get(word)
+            if word == "user":
+                yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
             if isinstance(value, Mapping):
                 yield from _no_strings(value, fields, f"{kind}.{word}s.{word}")
             elif value is not None:
                 yield f"{_json_kind(value)} into Go struct field Named{kind}.{word}s.{word} of type v1.{kind}"
+            if word != "user":
+                yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
+
+
+_PRINTED: Final = {
+    "cluster": (
+        "server tls-server-name insecure-skip-tls-verify:bool certificate-authority certificate-authority-data:bytes proxy-url"
+        " disable-compression:bool extensions:[]"
+    ),
+    "user": (
+        "client-certificate client-certificate-data:bytes client-key client-key-data:bytes token tokenFile as as-uid"
+        " as-groups:list as-user-extra:map[] username password auth-provider:<nil> exec:<nil> extensions:[]"
+    ),
+    "context": "cluster user namespace extensions:[]",
+}
+"""The fields of a kubeconfig's structures in their order, and how Go's %v prints those that are no text."""
+
+
+def _duplicates(document: Mapping[str, Any]) -> Iterator[str]:
+    """Names that stand twice in a list. Source: client-go tools/clientcmd/api/v1 (Convert_Slice_v1_Named..._To_Map)."""
+    for word, fields in _PRINTED.items():
+        entries = [entry or {} for entry in document.get(f"{word}s") or ()]
+        names = [str(entry.get("name") or "") for entry in entries]
+        for twice in (name for index, name in enumerate(names) if name in names[:index]):
+            kind = _STRINGS[word][0]
+            listed = " ".join(
+                f"{{{entry.get('name') or ''} {{{' '.join(_printed(entry.get(word) or {}, field) for field in fields.split())}}}}}"
+                for entry in entries
+            )
+            yield (
+                f"error converting *[]Named{kind} into *map[string]*api.{kind}: duplicate name {quote(twice)} in list: [{listed}]"
+            )
+
+
+def _printed(entry: Mapping[str, Any], field: str) -> str:
+    key, _, kind = field.partition(":")
+    value = entry.get(key)
+    match kind:
+        case "":
+            return str(value or "")
+        case "bool":
+            return "true" if value else "false"
+        case "bytes":
+            return f"[{' '.join(map(str, base64.b64decode(str(value or ''))))}]"
+        case "list":
+            return f"[{' '.join(map(str, value or ()))}]"
+        case _:
+            return kind
 
 
 def _no_strings(values: Mapping[str, Any], keys: Sequence[str], place: str) -> Iterator[str]:
@@ -229,9 +301,12 @@ _YAML_WORDS: Final = (
     ("", "expected chomping or indentation indicators", "did not find expected comment or line break"),
     ("while scanning a directive", "expected a digit or '.'", "did not find expected digit or '.' character"),
     ("while scanning a directive", "expected a digit", "did not find expected version number"),
+    ("while scanning a directive", "expected '!'", "did not find expected '!'"),
     ("while parsing a tag", "expected '>'", "did not find the expected '>'"),
     ("while scanning a tag", "expected", "did not find expected whitespace or line break"),
+    ("", "hexadecimal numbers", "did not find expected hexdecimal number"),
     ("", "found unknown escape character", "found unknown escape character"),
+    ("", "found undefined tag handle", "found undefined tag handle"),
 )
 """PyYAML's context and problem -> go-yaml's words. Others are the same, or as good as can be had."""
 
@@ -239,31 +314,24 @@ _YAML_WORDS: Final = (
 def _yaml_error(error: yaml.YAMLError, text: str) -> str:
     if not isinstance(error, yaml.MarkedYAMLError):
         return "yaml: control characters are not allowed"
-    problem, context = error.problem or "", error.context or ""
-    if isinstance(error, yaml.composer.ComposerError) and problem.startswith("found undefined alias"):
+    problem, context, mark = str(error.problem), str(error.context), error.problem_mark
+    assert mark is not None  # PyYAML always gives one
+    if problem.startswith("found undefined alias"):
         return f"yaml: unknown anchor {problem.removeprefix('found undefined alias ')} referenced"
     for its_context, its_problem, words in _YAML_WORDS:
         if its_problem in problem and its_context in context:
             problem = words
             break
-    line, mark = 0, error.problem_mark
-    if mark:
-        scanning = isinstance(error, yaml.scanner.ScannerError)
-        at_end = mark.index >= len(text) and mark.column > 0 and (not scanning or problem == "could not find expected ':'")
-        line = mark.line + at_end  # the end of the text is on a line of its own
-        line += bool(line) and scanning
-    if not line and error.context_mark:
-        line = error.context_mark.line
+    scanning = isinstance(error, yaml.scanner.ScannerError)
+    at_end = mark.index >= len(text) and mark.column > 0 and (not scanning or problem == "could not find expected ':'")
+    line = mark.line + at_end  # the end of the text is on a line of its own
+    line += bool(line) and scanning
     return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
 
 
 def _named(document: Mapping[str, Any], word: str) -> dict[str, Mapping[str, Any]]:
     entries = document.get(word + "s") or []
-    return {
-        str(entry.get("name")): entry.get(word) or {}
-        for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, Mapping) and isinstance(entry.get(word) or {}, Mapping)
-    }
+    return {str((entry or {}).get("name") or ""): (entry or {}).get(word) or {} for entry in entries}
 
 
 # --- is it usable? --------------------------------------------------------------------------------------------------
@@ -273,7 +341,7 @@ def _cluster_problems(name: str, cluster: Mapping[str, Any], path: str, host: Ho
     """`validateClusterInfo`."""
     problems = []
     if not cluster.get("server"):
-        problems.append(f"no server found for cluster {quote(name)}")
+        problems.append(f"no server found for cluster {quote(name)}" if name else "default cluster has no server defined")
     if cluster.get("certificate-authority") and cluster.get("certificate-authority-data"):
         problems.append(
             f"certificate-authority-data and certificate-authority are both specified for {name}."
@@ -309,7 +377,7 @@ def _unreadable(key: str, word: str, name: str, entry: Mapping[str, Any], path: 
     try:
         host.stat(file)
     except OSError as error:
-        return [f"unable to read {word} {file} for {name} due to {PathError('open', file, error.errno or 0)}"]
+        return [f"unable to read {word} {file} for {name} due to {PathError('open', file, errno_of(error))}"]
     return []
 
 

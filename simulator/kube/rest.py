@@ -44,13 +44,6 @@ class StatusError(GoError):
         details = document.get("details") or {}
         self.causes = frozenset(str(cause.get("reason", "")) for cause in details.get("causes") or ())
 
-    def with_text(self, text: str) -> StatusError:
-        """The same error, reworded."""
-        return StatusError(
-            self.status,
-            {"message": text, "reason": self.reason, "details": {"causes": [{"reason": cause} for cause in self.causes]}},
-        )
-
 
 def _has(error: GoError, reason: str, status: int) -> bool:
     if not isinstance(error, StatusError):
@@ -71,11 +64,6 @@ def is_forbidden(error: GoError) -> bool:
 def is_bad_request(error: GoError) -> bool:
     """`apierrors.IsBadRequest`."""
     return _has(error, "BadRequest", 400)
-
-
-def is_resource_expired(error: GoError) -> bool:
-    """`apierrors.IsResourceExpired`: a continue token too old."""
-    return isinstance(error, StatusError) and error.reason == "Expired"
 
 
 def is_too_many_requests(error: GoError) -> bool:
@@ -158,7 +146,7 @@ class UrlError(GoError):
     """`url.Error`: the operation, the URL, and what went wrong."""
 
     def __init__(self, operation: str, url: str, cause: GoError) -> None:
-        super().__init__(f"{operation} {quote(url)}: {cause}", cause)
+        super().__init__(f"{operation} {quote(url)}: {cause}")
         self.cause = cause
 
 
@@ -256,7 +244,7 @@ def _with_previous(error: GoError, previous: GoError | None) -> GoError:
     if previous is None or error.text == previous.text:
         return error
     cause = previous.cause if isinstance(previous, UrlError) else previous
-    return GoError(f"{error} - error from a previous attempt: {cause}", error)
+    return GoError(f"{error} - error from a previous attempt: {cause}")
 
 
 _FORBIDDEN_NAMES: Final = (".", "..")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from simulator import messages as m
-from simulator.gocompat import GoError, PathError, atoi, fields, wrapping
+from simulator.gocompat import GoError, PathError, atoi, errno_of, fields, wrapping
 from simulator.manager.log import Log
 from simulator.ports import Host
 
@@ -24,7 +24,7 @@ def list_modules(host: Host, log: Log, search: str, print_row: Callable[[str], N
         try:
             text = host.read_file(_PROC_MODULES)
         except OSError as error:
-            raise PathError("open", _PROC_MODULES, error.errno or 0) from None
+            raise PathError("open", _PROC_MODULES, errno_of(error)) from None
     log.info(m.MODULE_TABLE_HEADER)
     lines = text.split("\n")
     if lines[-1] == "":

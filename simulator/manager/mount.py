@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-from simulator.gocompat import ErrnoError, GoError, errno_text
+from simulator.gocompat import GoError, errno_of, errno_text
 from simulator.ports import Host
 
 _MNT_DETACH: Final = 2
@@ -36,7 +36,7 @@ def recursive_unmount(host: Host, target: str) -> None:
             if index == len(below) - 1:
                 if first_failure is None:
                     raise
-                raise GoError(f"{failure} (possible cause: {first_failure})", failure) from None
+                raise GoError(f"{failure} (possible cause: {first_failure})") from None
             first_failure = first_failure or failure
 
 
@@ -45,7 +45,7 @@ def unmount(host: Host, target: str) -> None:
     try:
         host.unmount(target)
     except OSError as error:
-        number = error.errno or 0
+        number = errno_of(error)
         if number == errno.EINVAL:
             return
-        raise GoError(f"umount {target}, flags: {_MNT_DETACH:#x}: {errno_text(number)}", ErrnoError(number)) from None
+        raise GoError(f"umount {target}, flags: {_MNT_DETACH:#x}: {errno_text(number)}") from None

@@ -6,8 +6,7 @@ resolved from the named changes up to that tag; `without` leaves one out, `what_
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -121,35 +120,3 @@ def _libraries(changes: Sequence[Change]) -> Libraries:
     for change in changes:
         libraries = replace(libraries, **change.libraries)  # type: ignore[arg-type]  # field names are checked by a test
     return libraries
-
-
-class StepSource(NamedTuple):
-    """A method of a resolved flow, and the change that defined it last ("" for v0.9.0's own)."""
-
-    name: str
-    change: str
-    summary: str
-    over: tuple[str, ...] = ()
-    """The changes that defined it before, newest first; "" for v0.9.0."""
-
-
-def resolved_steps(resolved: Flow) -> list[StepSource]:
-    """The steps of a flow in upstream's order, each with the named change it comes from."""
-    return _sources(resolved.steps, DriverManager, {change.steps: change.name for change in resolved.changes if change.steps})
-
-
-def resolved_client(resolved: Flow) -> list[StepSource]:
-    """What the flow asks of the API server, each with the named change it comes from."""
-    return _sources(resolved.client, KubeClient, {change.client: change.name for change in resolved.changes if change.client})
-
-
-def _sources(resolved: type, base: type, owners: Mapping[type, str]) -> list[StepSource]:
-    names = [name for name, _ in inspect.getmembers(resolved, inspect.isfunction) if not name.startswith("_")]
-    base_order = [name for name in vars(base) if name in names]
-    out = []
-    for name in (*base_order, *(name for name in names if name not in base_order)):
-        definers = [cls for cls in resolved.__mro__ if name in vars(cls)]
-        doc = inspect.getdoc(getattr(definers[0], name)) or inspect.getdoc(getattr(base, name, None)) or ""
-        changes = [owners.get(cls, "") for cls in definers]
-        out.append(StepSource(name, changes[0], doc.split("\n")[0], tuple(changes[1:])))
-    return out

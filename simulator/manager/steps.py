@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from simulator import labels
 from simulator import messages as m
 from simulator.config import Config
-from simulator.gocompat import SECOND, ErrnoError, GoError, PathError, quote, trim_space, wrapping
+from simulator.gocompat import SECOND, ErrnoError, GoError, PathError, errno_of, quote, trim_space, wrapping
 from simulator.manager.kubernetes import GRACE_PERIOD, DrainOptions, KubeClient
 from simulator.manager.linuxutils import list_modules
 from simulator.manager.log import Log
@@ -291,7 +291,7 @@ class DriverManager:
             return self.host.read_file(path)
         except OSError as error:
             operation = "read" if isinstance(error, IsADirectoryError) else "open"
-            raise PathError(operation, path, error.errno or 0) from None
+            raise PathError(operation, path, errno_of(error)) from None
 
     def exists(self, path: str) -> bool:
         """`os.Stat` without an error."""
@@ -315,7 +315,7 @@ class DriverManager:
         try:
             self.host.delete_module(name)
         except OSError as error:
-            raise ErrnoError(error.errno or 0) from None
+            raise ErrnoError(errno_of(error)) from None
 
     def remove_pid_file(self) -> None:
         """Remove the PID file of the driver container that was here before, if there is one."""
@@ -329,7 +329,7 @@ class DriverManager:
         except OSError as error:
             if isinstance(error, FileNotFoundError) and may_be_missing:
                 return
-            self.log.warning(m.PID_FILE_STAYS % (path, PathError("remove", path, error.errno or 0)))
+            self.log.warning(m.PID_FILE_STAYS % (path, PathError("remove", path, errno_of(error))))
 
     def cleanup_driver(self) -> None:
         """`cleanupDriver`: unload the modules, unmount the driver's root, remove the PID file."""

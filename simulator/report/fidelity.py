@@ -13,13 +13,14 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from simulator.manager.releases import RELEASES, Flow, flow, resolved_steps
+from simulator.manager.releases import RELEASES, Flow, flow
 from simulator.manager.steps import DriverManager
 from simulator.recordings.comparing import mismatches
 from simulator.recordings.layout import PROGRAM, VFIO_MANAGE, Recording, read_folder
 from simulator.recordings.observation import observation
 from simulator.recordings.replaying import differences, replayed
 from simulator.recordings.worlds import world_of
+from simulator.report.sources import resolved_steps
 from simulator.runners.simulated import run
 from simulator.scenario import fixtures
 

@@ -15,9 +15,10 @@ from typing import Any, Final, NamedTuple
 from simulator.kube.profile import Libraries
 from simulator.manager.charts import CHARTS
 from simulator.manager.quirks import QUIRKS, Quirk
-from simulator.manager.releases import RELEASES, Flow, StepSource, flow, resolved_client, resolved_steps
+from simulator.manager.releases import RELEASES, Flow, flow
 from simulator.report.comparison import FORMAT, change_document
 from simulator.report.named import DRIVER_MANAGER, Named, named_changes
+from simulator.report.sources import StepSource, resolved_client, resolved_steps
 
 _WIDTH: Final = 118
 _TABLES: Final = ("fetched", "always", "restored", "if_deployed", "waited_for")

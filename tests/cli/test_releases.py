@@ -9,9 +9,10 @@ import pytest
 from simulator.cli.main import BAD_INPUT, OK, main
 from simulator.manager.charts import CHARTS
 from simulator.manager.quirks import QUIRKS
-from simulator.manager.releases import RELEASES, flow, resolved_steps
+from simulator.manager.releases import RELEASES, flow
 from simulator.report.named import named_changes
 from simulator.report.release_page import page
+from simulator.report.sources import resolved_steps
 from simulator.scenario import fixtures
 
 

@@ -77,9 +77,14 @@ CONTEXT = "contexts: [{name: x, context: {cluster: c}}]\n"
     [
         ("", NOTHING),
         ("apiVersion: v1\nkind: Config\n", NOTHING),
+        ("a: !!x {b: 1}\nb: !!x [1]\nc: !!x z\n", NOTHING),
         (
             "current-context: x\n",
             "invalid configuration: [context was not found for specified context: x, cluster has no server defined]",
+        ),
+        (
+            "current-context: !!x y\n",
+            "invalid configuration: [context was not found for specified context: y, cluster has no server defined]",
         ),
         ("current-context: x\n" + CONTEXT, NOTHING),
         (
@@ -118,3 +123,143 @@ def test_a_missing_file_and_a_directory():
         build("/k")
     with pytest.raises(GoError, match=r'^error loading config file "/k": read /k: is a directory$'):
         build("/k", directories=["/k"])
+
+
+# What v0.10.0 itself said of each, after the file's name.
+BROKEN = [
+    (
+        "users: [{name: x, user: {as-groups: [a, b]}},{name: x}]",
+        (
+            'error converting *[]NamedAuthInfo into *map[string]*api.AuthInfo: duplicate name "x" in list:'
+            " [{x { []  []     [a b] map[]   <nil> <nil> []}} {x { []  []     [] map[]   <nil> <nil> []}}]"
+        ),
+    ),
+    (
+        "clusters: [{name: x, cluster: {server: a, insecure-skip-tls-verify: true, certificate-authority-data: YWI=}},{name: x}]",
+        'error converting *[]NamedCluster into *map[string]*api.Cluster: duplicate name "x" in list: [{x {a  true  [97 98]  false []}} {x {  false  []  false []}}]',
+    ),
+    (
+        "users: [{name: x, user: {token: t, username: u, as: me, client-key: k}},{name: y},{name: x}]",
+        "json: cannot unmarshal bool into Go struct field NamedAuthInfo.users.name of type string",
+    ),
+    (
+        "contexts: [{name: x, context: {user: u, cluster: c, namespace: n}},{name: x}]\nclusters: [{name: y},{name: y}]",
+        "json: cannot unmarshal bool into Go struct field NamedCluster.clusters.name of type string",
+    ),
+    ("users: [{name: 5}]", "json: cannot unmarshal number into Go struct field NamedAuthInfo.users.name of type string"),
+    ("contexts: [{name: [5]}]", "json: cannot unmarshal array into Go struct field NamedContext.contexts.name of type string"),
+    ("users: [{name: 5, user: 5}]", "json: cannot unmarshal number into Go struct field NamedAuthInfo.users.name of type string"),
+    (
+        "contexts: [{name: 5, context: 5}]",
+        "json: cannot unmarshal number into Go struct field NamedContext.contexts.context of type v1.Context",
+    ),
+    (
+        "clusters: [null,null]",
+        'error converting *[]NamedCluster into *map[string]*api.Cluster: duplicate name "" in list: [{ {  false  []  false []}} { {  false  []  false []}}]',
+    ),
+    ("a: [1, 2\nb: 3\n", "yaml: line 1: did not find expected ',' or ']'"),
+    (
+        "clusters: [{name: x},{name: x}]",
+        'error converting *[]NamedCluster into *map[string]*api.Cluster: duplicate name "x" in list: [{x {  false  []  false []}} {x {  false  []  false []}}]',
+    ),
+    (
+        "contexts: [{name: x},{name: x}]",
+        'error converting *[]NamedContext into *map[string]*api.Context: duplicate name "x" in list: [{x {   []}} {x {   []}}]',
+    ),
+    (
+        "users: [{name: x},{name: x}]",
+        'error converting *[]NamedAuthInfo into *map[string]*api.AuthInfo: duplicate name "x" in list: [{x { []  []     [] map[]   <nil> <nil> []}} {x { []  []     [] map[]   <nil> <nil> []}}]',
+    ),
+    ("clusters: !!x [1]\n", "json: cannot unmarshal number into Go struct field Config.clusters of type v1.NamedCluster"),
+    ("clusters: [{name: 5}]", "json: cannot unmarshal number into Go struct field NamedCluster.clusters.name of type string"),
+    (
+        "clusters: [{name: c, cluster: {server: 5}}]",
+        "json: cannot unmarshal number into Go struct field Cluster.clusters.cluster.server of type string",
+    ),
+    ("a: [1,\n", "yaml: line 1: did not find expected node content"),
+    ("a: [1,\n  ", "yaml: line 2: did not find expected node content"),
+    ("a: [1,\n x", "yaml: line 2: did not find expected ',' or ']'"),
+    ("a: {b: 1\n", "yaml: line 1: did not find expected ',' or '}'"),
+    ("a: {b\n", "yaml: line 1: did not find expected ',' or '}'"),
+    ('a: "x\ny', "yaml: line 2: found unexpected end of stream"),
+    ("a: 'x\n\n", "yaml: line 3: found unexpected end of stream"),
+    ("a: b: c", "yaml: mapping values are not allowed in this context"),
+    ("a:\n  b: c: d\n", "yaml: line 2: mapping values are not allowed in this context"),
+    ("a\nb: c", "yaml: line 2: mapping values are not allowed in this context"),
+    ("k: v\nabc\n", "yaml: line 3: could not find expected ':'"),
+    ("k: v\nabc", "yaml: line 3: could not find expected ':'"),
+    ("abc\nx: 1\n", "yaml: line 2: mapping values are not allowed in this context"),
+    ("? a\n: b\nxx\n- z", "yaml: line 4: could not find expected ':'"),
+    ("a: &x\n  - *y\n", "yaml: unknown anchor 'y' referenced"),
+    ("a: *\n", "yaml: did not find expected alphabetic or numeric character"),
+    ("a: &\n", "yaml: did not find expected alphabetic or numeric character"),
+    ("\ta: b", "yaml: found character that cannot start any token"),
+    ("a:\n\t- b", "yaml: line 2: found character that cannot start any token"),
+    ("a: %x", "yaml: found character that cannot start any token"),
+    ("a: @x\n", "yaml: found character that cannot start any token"),
+    ("a: `x`", "yaml: found character that cannot start any token"),
+    ("- a\nb: c\n", "yaml: line 1: did not find expected '-' indicator"),
+    ("a: 1\n- b\n", "yaml: line 1: did not find expected key"),
+    ('a: "\\z"', "yaml: found unknown escape character"),
+    ('a: "\\x4"', "yaml: did not find expected hexdecimal number"),
+    ("a: |x\n b", "yaml: did not find expected comment or line break"),
+    ("a: >2x\n  b", "yaml: did not find expected comment or line break"),
+    ("%YAML 1.2 x\n---\n", "yaml: did not find expected comment or line break"),
+    ("%TAG x\n", "yaml: did not find expected '!'"),
+    ("%\n", "yaml: could not find expected directive name"),
+    ("a: !x!y z\n", "yaml: found undefined tag handle"),
+    ("a: [}\n", "yaml: did not find expected node content"),
+    ("a: ]", "yaml: did not find expected node content"),
+    ("a: {]}", "yaml: did not find expected node content"),
+    ("key: [a, b]]\n", "yaml: did not find expected key"),
+    ("a: 1\n b: 2\n", "yaml: line 2: mapping values are not allowed in this context"),
+    ("a:\n  - b\n c\n", "yaml: line 2: did not find expected key"),
+    ("a:\n - b\nc", "yaml: line 4: could not find expected ':'"),
+    (
+        '"a\n"',
+        'couldn\'t get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+    ),
+    ("clusters: 5", "json: cannot unmarshal number into Go struct field Config.clusters of type []v1.NamedCluster"),
+    ("clusters: [5]", "json: cannot unmarshal number into Go struct field Config.clusters of type v1.NamedCluster"),
+    (
+        "clusters: [{cluster: 5}]",
+        "json: cannot unmarshal number into Go struct field NamedCluster.clusters.cluster of type v1.Cluster",
+    ),
+    ("clusters: {a: 1}", "json: cannot unmarshal object into Go struct field Config.clusters of type []v1.NamedCluster"),
+    (
+        "users: {a: 1}\ncurrent-context: 5\n",
+        "json: cannot unmarshal number into Go struct field Config.current-context of type string",
+    ),
+    (
+        "users: [5]\ncurrent-context: 5\n",
+        "json: cannot unmarshal number into Go struct field Config.current-context of type string",
+    ),
+    (
+        "current-context: 5\ncontexts: [4]",
+        "json: cannot unmarshal number into Go struct field Config.contexts of type v1.NamedContext",
+    ),
+    ("clusters: [null, 5]", "json: cannot unmarshal number into Go struct field Config.clusters of type v1.NamedCluster"),
+    (
+        "clusters: [null, {name: x, cluster: 5}]",
+        "json: cannot unmarshal number into Go struct field NamedCluster.clusters.cluster of type v1.Cluster",
+    ),
+    (
+        "contexts: [{context: {user: 5}}]",
+        "json: cannot unmarshal number into Go struct field Context.contexts.context.user of type string",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BROKEN)
+def test_a_broken_kubeconfig_in_the_programs_own_words(text, words):
+    """Those of go-yaml, encoding/json and client-go."""
+    with pytest.raises(GoError) as failure:
+        build("/k", files=[File("/k", text)])
+    assert str(failure.value) == f'error loading config file "/k": {words}'
+
+
+@pytest.mark.parametrize("text", ["clusters: [null]", "clusters: [{}]", "clusters: [{name: ''}]"])
+def test_a_cluster_without_a_name(text):
+    """It is the default one, and has no server."""
+    with pytest.raises(GoError, match=r"^invalid configuration: default cluster has no server defined$"):
+        build("/k", files=[File("/k", text)])

@@ -20,7 +20,6 @@ from simulator.kube.rest import (
     is_bad_request,
     is_forbidden,
     is_not_found,
-    is_resource_expired,
     is_too_many_requests,
 )
 from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
@@ -262,14 +261,13 @@ def test_a_retry_ends_with_the_deadline(first, before):
         (is_forbidden, 403, "Forbidden"),
         (is_bad_request, 400, "BadRequest"),
         (is_too_many_requests, 429, "TooManyRequests"),
-        (is_resource_expired, 0, "Expired"),
     ],
 )
 def test_the_kind_of_an_error(predicate, status, reason):
     """By its reason; by the code if it has none; a 429 always; what the server never said is neither."""
     assert predicate(StatusError(status, {"reason": reason}))
     assert predicate(StatusError(418, {"reason": reason}))
-    assert predicate(StatusError(status, {})) is bool(status)
+    assert predicate(StatusError(status, {}))
     assert predicate(StatusError(status, {"reason": "Other"})) is (status == 429)
     assert not predicate(StatusError(418, {}))
     assert not predicate(GoError(reason))

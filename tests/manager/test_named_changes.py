@@ -13,7 +13,7 @@ from simulator.host.spec import HostSpec, Program
 from simulator.kube.profile import Libraries
 from simulator.manager.change import Change
 from simulator.manager.charts import CHARTS
-from simulator.manager.releases import RELEASES, flow, resolved_client, resolved_steps
+from simulator.manager.releases import RELEASES, flow
 from simulator.recordings.layout import PROGRAMS, Recording, unpack
 from simulator.recordings.replaying import differences, replayed
 from simulator.recordings.worlds import world_of
@@ -191,22 +191,6 @@ def test_changes_between_releases():
     )
     with pytest.raises(KeyError):
         named_between("v0.9.0", "v0.13.0")
-
-
-def test_each_resolved_method_knows_its_change():
-    """Steps and requests, with the older changes that they go on from."""
-    steps = {step.name: step for step in resolved_steps(flow("v0.12.0"))}
-    assert steps["mofed_check"].change == "mofed-checks-the-right-way"
-    assert steps["uninstall_driver"].change == ""
-    assert (steps["before_unloading"].change, *steps["before_unloading"].over) == (
-        "dra-kubelet-plugin-drained",
-        "dra-claim-holders-block",
-        "",
-    )
-    assert all(step.summary for step in steps.values())
-    client = {source.name: source.change for source in resolved_client(flow("v0.12.0"))}
-    assert client["update_node_labels"] == "label-patch-retried"
-    assert {step.change for step in resolved_steps(flow("v0.9.0"))} == {""}
 
 
 def test_releases_and_charts_fit():

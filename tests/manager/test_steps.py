@@ -95,3 +95,22 @@ def test_an_unknown_what_if_is_a_key_error():
     """The command line turns it into a message."""
     with pytest.raises(KeyError):
         flow("v0.10.0", what_if="no-such")
+
+
+@pytest.mark.parametrize(("release", "warned"), [("v0.9.0", True), ("v0.10.0", False)])
+def test_a_pid_file_that_goes_before_it_is_removed(release, warned):
+    """Up to v0.9.1 it was looked for first, so that its absence is a failure; from v0.10.0 on it is none."""
+    outcome = simulate(world(unlink={"/run/nvidia/nvidia-driver.pid": "ENOENT"}), release)
+    assert outcome.exit_code == 0
+    found = [line for line in outcome.log if line.level == "warning" and "nvidia-driver.pid" in line.message]
+    assert bool(found) is warned
+
+
+@pytest.mark.parametrize("release", ["v0.9.0", "v0.11.0"])
+def test_a_clean_up_that_fails_after_the_fallback_drain(release):
+    """Its error says so; v0.12.0 unloads once only."""
+    made = world(env={"ENABLE_GPU_POD_EVICTION": "false", "ENABLE_AUTO_DRAIN": "true"}, delete_module={"nvidia": "EBUSY"})
+    made = dataclasses.replace(made, cluster=dataclasses.replace(made.cluster, pods=()))
+    outcome = simulate(made, release)
+    assert outcome.exit_code == 1
+    assert outcome.log[-1].message.startswith("failed to cleanup NVIDIA driver: "), outcome.log[-1]
