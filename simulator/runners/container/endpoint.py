@@ -79,10 +79,6 @@ def _why_not(at: Endpoint) -> str:
     return "the kubeconfig asks for TLS with certificates of its own" if at.tls and not at.in_cluster else ""
 
 
-_issuing = threading.Lock()
-"""Several runs at once have one certificate."""
-
-
 class Certificate(NamedTuple):
     """A server's certificate, and the root that vouches for it (PEM)."""
 
@@ -91,13 +87,16 @@ class Certificate(NamedTuple):
 
 
 def certificate(address: str) -> Certificate:
-    """The certificate for an address, with a root of its own. Raises InputError without trustme."""
-    with _issuing:
-        return _certificate(address)
+    """The certificate for an address, with a root of its own; one for all threads. Raises InputError without trustme."""
+    with _ISSUING:
+        return _issued(address)
+
+
+_ISSUING: Final = threading.Lock()
 
 
 @lru_cache(maxsize=16)
-def _certificate(address: str) -> Certificate:
+def _issued(address: str) -> Certificate:
     try:
         import trustme  # noqa: PLC0415
     except ImportError:

@@ -119,7 +119,7 @@ class _Run:
         self.cancelled = cancelled
         self.env = self._environment()
         self.path = tuple(self.env.get("PATH", "").split(":"))
-        self.clock = WallClock()
+        self.clock = WallClock(stopped=True)
         self.cluster = FakeCluster(world.cluster, self.clock)
         self.host = FakeHost(world.host, self.path, self.cluster.pod_exists)
         self.changing = threading.RLock()
