@@ -158,12 +158,9 @@ def _is_ours(folder: Path) -> bool:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder of ours, whoever else is at it. Raises OSError for what cannot be removed."""
-
-    def failed(_act: object, _path: object, info: tuple[type[BaseException], BaseException, object]) -> None:
-        if not isinstance(info[1], FileNotFoundError):
-            raise info[1]
-
-    shutil.rmtree(folder, onerror=failed)
+    while folder.exists():
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
 
 def sweep_once() -> None:
