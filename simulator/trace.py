@@ -57,11 +57,11 @@ class KernelCall(NamedTuple):
 
 
 class ChildProcess(NamedTuple):
-    """A program that was run."""
+    """A program that was run. `exit_code` is None where it could not be observed."""
 
     at: Duration
     argv: tuple[str, ...]
-    exit_code: int
+    exit_code: int | None
 
 
 class Sleep(NamedTuple):
@@ -132,6 +132,7 @@ class Outcome:
     panic: str = ""
     stopped_after: int | None = None
     unobserved: frozenset[str] = frozenset()
+    """Names of what the runner could not see, as recordings name it (`kernel`, `exec`, `modules_after`), and `gpu_drivers`."""
 
     @property
     def log(self) -> list[LogLine]:

@@ -16,7 +16,7 @@ import errno
 import os
 import posixpath
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
@@ -100,6 +100,18 @@ class Commands:
             return ProcessResult(NOT_FOUND if started == errno.ENOENT else CANNOT_RUN, stderr=text)
         return self._run(started, command, root)
 
+    def programs(self) -> Iterator[tuple[FakeFile, Program]]:
+        """The described programs that lie in the tree, each with its file."""
+        yield from self._programs.values()
+
+    def answer(self, program: Program) -> ProcessResult:
+        """What a program gives that was started by its own path, as the host stands now. The host may change by it."""
+        return self._run(Started(program.path, program, by_shell=self.needs_shell(program)), program.path, HOST)
+
+    def needs_shell(self, program: Program) -> bool:
+        """Does the kernel not execute it, so that a shell must read it?"""
+        return self._is_foreign(program) or (program.interpreter is None and not program.driver_version)
+
     # --- finding and starting -------------------------------------------------------------------------------------
 
     def look_up(self, command: str, path: Sequence[str], root: str = HOST) -> Started | int:
@@ -127,7 +139,7 @@ class Commands:
         program = self._program(node)
         if program is None:
             return Started(candidate, None)
-        if self._is_foreign(program) or (program.interpreter is None and not program.driver_version):
+        if self.needs_shell(program):
             return errno.ENOEXEC
         if program.interpreter is not None and (number := self._check(program.interpreter, root)):
             return number

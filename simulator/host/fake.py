@@ -16,7 +16,7 @@ from simulator.host.spec import HostSpec, Program
 from simulator.host.tree import Tree, failure, fresh
 from simulator.ports import CommandNotFound, ProcessResult
 
-_WATCHED: Final = ("/run/nvidia/nvidia-driver.pid", "/run/nvidia/nvidia-driver.state", "/run/nvidia/driver")
+WATCHED: Final = ("/run/nvidia/nvidia-driver.pid", "/run/nvidia/nvidia-driver.state", "/run/nvidia/driver")
 """Files whose existence at the end belongs to a run's outcome."""
 
 
@@ -178,7 +178,7 @@ class FakeHost:
 
     def files(self) -> dict[str, bool]:
         """The watched files: do they exist?"""
-        return {path: self.tree.exists(path) for path in _WATCHED}
+        return {path: self.tree.exists(path) for path in WATCHED}
 
     def mounts(self) -> tuple[str, ...]:
         """The mount points left under /run."""

@@ -55,8 +55,9 @@ class Mismatch(NamedTuple):
 
 
 def mismatches(release: str, recorded: Mapping[str, Any], simulated: Mapping[str, Any]) -> list[Mismatch]:
-    """Every field in which two observations differ; empty if they agree."""
-    left, right = _canonical(release, recorded), _canonical(release, simulated)
+    """Every field in which two observations differ; empty if they agree. What one of them lacks is not compared."""
+    unobserved = frozenset({*recorded.get("unobserved", ()), *simulated.get("unobserved", ())})
+    left, right = _canonical(release, recorded, unobserved), _canonical(release, simulated, unobserved)
     found = [_first(field, left[field], right[field]) for field in left if left[field] != right[field]]
     share = 0.15 if any(", retrying: " in entry["msg"] for entry in recorded["log"]) else 0.02
     was, now = recorded["elapsed_s"], simulated["elapsed_s"]
@@ -100,10 +101,10 @@ def _first_times(api: Sequence[Any]) -> list[float]:
     return [time - times[0] for time in times]
 
 
-def _canonical(release: str, observed: Mapping[str, Any]) -> dict[str, Any]:
+def _canonical(release: str, observed: Mapping[str, Any], unobserved: frozenset[str]) -> dict[str, Any]:
     stdout = observed["stdout"].splitlines()
     stderr = {_spelled(line) for line in observed["stderr_other"].splitlines() if "goroutine" not in line}
-    return {
+    canonical = {
         "exit_code": observed["exit_code"],
         "panic": bool(observed.get("panic")),
         "log": _log(observed["log"]),
@@ -117,8 +118,9 @@ def _canonical(release: str, observed: Mapping[str, Any]) -> dict[str, Any]:
         "modules_after": observed["modules_after"],
         "stdout": sorted(stdout if release in _COUNTED_STDOUT else set(stdout)),
         "stderr_other": [] if observed.get("panic") else sorted(stderr),
-        "order": _order(observed),
+        "order": _order(observed, unobserved),
     }
+    return {field: value for field, value in canonical.items() if field not in unobserved}
 
 
 def _spelled(text: str) -> str:
@@ -190,10 +192,12 @@ def _api(api: Sequence[Any], *, stopped: bool) -> dict[str, Any]:
     return {"rest": folded(rest), "pods": {name: folded(items) for name, items in sorted(pods.items())}}
 
 
-def _order(observed: Mapping[str, Any]) -> list[Any]:
-    """Log lines, writes, kernel calls and child processes, in their common order."""
+def _order(observed: Mapping[str, Any], unobserved: frozenset[str]) -> list[Any]:
+    """Log lines, writes, kernel calls and child processes, as far as they were observed, in their common order."""
     out: list[Any] = []
     for _, kind, index in observed["timeline"]:
+        if kind in unobserved:
+            continue
         if kind in _LISTS and index >= len(observed[kind]):
             out.append([kind, None])  # a timeline that points at nothing equals no other
         elif kind == "log":

@@ -58,6 +58,8 @@ def observation(outcome: Outcome) -> dict[str, Any]:
         "elapsed_s": round(outcome.elapsed / SECOND),
         "timeline": timeline,
     }
+    if outcome.unobserved:
+        observed["unobserved"] = sorted(outcome.unobserved)
     if outcome.panic:
         observed["panic"] = outcome.panic
     if outcome.stopped_after is not None:

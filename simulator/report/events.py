@@ -81,7 +81,8 @@ def _told(event: AnyEvent | None) -> str:
         case KernelCall():
             text = f"{event.call}({event.argument}) = {event.result}"
         case ChildProcess():
-            text = f"ran {' '.join(event.argv)} (exit code {event.exit_code})"
+            ended = "" if event.exit_code is None else f" (exit code {event.exit_code})"
+            text = f"ran {' '.join(event.argv)}{ended}"
         case Sleep():
             text = f"waits {_seconds(event.span)}"
         case Change():

@@ -160,7 +160,7 @@ def execute(
     """Run a resolved flow against a host and a cluster that are already made."""
     host.own_programs["vfio-manage"] = as_child(resolved.release.tag, host, world.env, resolved.without)
     recorder = _Recorder(host, cluster, clock, world.seed, [] if events is None else events)
-    before = _state(host, cluster, note_tree=note_tree)
+    before = state_of(host, cluster, note_tree=note_tree)
     _plan(world, recorder, host, cluster, clock)
 
     def stamp() -> str:
@@ -178,11 +178,12 @@ def execute(
         exit_code = _signal_exit(signal.signal, pid_1=world.pid_1)
     except Stopped:
         exit_code, stopped = None, int(world.stop_after)
-    after = _state(host, cluster, note_tree=note_tree)
+    after = state_of(host, cluster, note_tree=note_tree)
     return Outcome(resolved.release.tag, exit_code, recorder.events, clock.now, before, after, panic, stopped)
 
 
-def _state(host: FakeHost, cluster: FakeCluster, *, note_tree: bool) -> State:
+def state_of(host: FakeHost, cluster: FakeCluster, *, note_tree: bool) -> State:
+    """The node and its host as they are."""
     return State(
         node=cluster.node(),
         pods=cluster.pods(),

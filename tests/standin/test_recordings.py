@@ -10,10 +10,10 @@ from simulator.recordings.layout import read_folder
 from simulator.recordings.observation import observation
 from simulator.recordings.replaying import differences
 from simulator.recordings.worlds import world_of
+from simulator.runners.container import runner
 from simulator.scenario import fixtures
 from simulator.standin.image import build
 
-runner = pytest.importorskip("simulator.runners.container.runner", reason="the container runner is not part of this tree")
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
 RELEASE = "v0.10.0"

@@ -1,0 +1,149 @@
+"""The runner's end of the pipes, and what a container noted."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import threading
+
+import pytest
+
+from simulator.reading import InputError
+from simulator.runners.container import supervisor
+from simulator.runners.container.supervisor import Broken, Supervisor, Written, new_mounts, relay, start, tree_of
+
+
+@pytest.fixture
+def pipes(tmp_path):
+    output = []
+    control = tmp_path / "unbind"
+    os.mkfifo(control)
+    (tmp_path / "ours").mkdir()
+    made = Supervisor(tmp_path / "ours", lambda stream, data: output.append((stream, data)), {"/sys/unbind": control})
+    yield made, output, control
+    made.close()
+
+
+def obey(folder, answers):
+    """A container that answers each `do` in turn."""
+
+    def serve():
+        with (folder / "control").open() as control:
+            for answer in answers:
+                name = control.readline().split()[1]
+                (folder / "status").write_text(f"{answer} {name}\n")
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+def test_commands_are_run_one_after_the_other(pipes):
+    made, _, _ = pipes
+    thread = obey(made.folder, ["did", "did"])
+    made.do("first\n")
+    made.do("second\n")
+    thread.join()
+    assert (made.folder / "script-2").read_text() == "second\n"
+
+
+def test_commands_that_fail_are_told(pipes):
+    made, _, _ = pipes
+    thread = obey(made.folder, ["failed"])
+    with pytest.raises(Broken, match="commands failed in the container: false"):
+        made.do("false\n")
+    thread.join()
+
+
+def test_a_container_that_does_not_answer_is_broken(pipes, monkeypatch):
+    monkeypatch.setattr(supervisor, "PATIENCE", 0.01)
+    with pytest.raises(Broken, match="did not run"):
+        pipes[0].do("x\n")
+
+
+def test_output_comes_in_order_and_at_once_when_asked_for(pipes):
+    made, output, _ = pipes
+    for text in ("a", "b"):
+        (made.folder / "stderr").write_text(text)
+        made.drain()
+    assert b"".join(data for stream, data in output if stream == "stderr") == b"ab"
+
+
+def test_other_answers_are_handed_on(pipes):
+    made, _, _ = pipes
+    (made.folder / "status").write_text("exit 3\n")
+    assert made.next_answer(5) == "exit 3"
+    made.ended(-9)
+    assert made.next_answer(5) == "exit -9"
+    assert made.next_answer(0) == ""
+
+
+def test_what_is_written_to_a_control_file_is_told(pipes):
+    made, _, control = pipes
+    control.write_text("0000:3b:00.0")
+    assert made.next_answer(5) == Written("/sys/unbind", "0000:3b:00.0")
+    control.write_text("0000:18:00.0")
+    assert list(made.written()) == [Written("/sys/unbind", "0000:18:00.0")]
+
+
+def test_a_program_is_started_with_its_environment_and_nothing_else():
+    scripts = start(["/usr/bin/driver-manager", "a b"], {"A": "it's"}, "/work dir", pid_1=True)
+    assert "env -i 'A=it'\"'\"'s' /usr/bin/driver-manager 'a b' </dev/null" in scripts["launch"]
+    assert "cd '/work dir'" in scripts["launch"]
+    assert "unshare -p -f" in scripts["start"]
+    assert "unshare" not in start(["x"], {}, "/", pid_1=False)["start"]
+
+
+def test_a_relay_needs_an_address_of_its_own_unless_it_is_loopback():
+    assert "ip addr add 10.96.0.1/32 dev lo" in relay("10.96.0.1", 443, "172.17.0.1", 1, is_loopback=False)
+    assert "ip addr" not in relay("127.0.0.1", 443, "172.17.0.1", 1, is_loopback=True)
+
+
+def test_new_mounts_are_known_by_their_number():
+    before = "21 1 0:1 / / rw - overlay overlay rw\n22 21 0:2 / /run rw - ext4 x rw\n"
+    after = before + "30 22 0:3 / /run rw - tmpfs x rw\n31 30 0:4 / /run/a\\040b rw - tmpfs x rw\n"
+    assert new_mounts(before, after) == ["/run", "/run/a b"]
+
+
+def test_an_archive_is_a_tree(tmp_path):
+    path = tmp_path / "tree.tar"
+    with tarfile.open(path, "w") as tar:
+        for name, kind, target, text in (
+            ("sys", tarfile.DIRTYPE, "", b""),
+            ("sys/link", tarfile.SYMTYPE, "/x", b""),
+            ("sys/file", tarfile.REGTYPE, "", b"text\xff"),
+            ("sys/unbind", tarfile.FIFOTYPE, "", b""),
+        ):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.size = kind, target, len(text)
+            tar.addfile(info, io.BytesIO(text))
+    assert tree_of(path) == {"/sys/": "", "/sys/link": "-> /x", "/sys/file": "text\udcff", "/sys/unbind": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("#!/bin/sh\necho sh\n", "lacks env"),
+        ("#!/bin/sh\nexit 1\n", "is no BusyBox"),
+        ("#!/bin/sh\n# ld-linux\nprintf '%s\\n' sh env nc tar unshare mount umount ip\n", "is not static"),
+    ],
+)
+def test_a_busybox_must_be_able_to_do_it(text, problem, tmp_path, monkeypatch):
+    path = tmp_path / "busybox"
+    path.write_text(text)
+    path.chmod(0o755)
+    monkeypatch.setenv("DMSIM_BUSYBOX", str(path))
+    supervisor.busybox.cache_clear()
+    with pytest.raises(InputError, match=problem):
+        supervisor.busybox()
+    supervisor.busybox.cache_clear()
+
+
+def test_without_a_busybox_the_mend_is_told(monkeypatch):
+    monkeypatch.delenv("DMSIM_BUSYBOX", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    supervisor.busybox.cache_clear()
+    with pytest.raises(InputError, match="install busybox-static"):
+        supervisor.busybox()
+    supervisor.busybox.cache_clear()
