@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test bench coverage mutation faults docs pages build clean
+.PHONY: help setup lock lint format features test bench coverage mutation faults docs pages images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m simulator.report.host_page > docs/hosts.md.part && mv docs/hosts.md.part docs/hosts.md
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
+
+images: setup ## images of host kinds, from fixtures/images; root, debootstrap and Docker build them (IMAGES="--base IMAGE KIND...")
+	$(BIN)/python -m simulator.images $(IMAGES)
 
 bench: setup ## how long a simulated run takes, and the feature suite against empty scenarios
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q

@@ -10,8 +10,9 @@ Source: Go 1.24 `strconv`, `strings`, `time`, `errors`, `syscall` (linux/amd64 e
 from __future__ import annotations
 
 import errno as _errno
+import json
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 Duration = int
 """A span of time or a point on a run's clock: whole nanoseconds, as in Go."""
@@ -40,7 +41,7 @@ _WHITE: Final = (
 
 
 class GoError(Exception):
-    """An `error` value: its text, and the errors it wraps (for `as_error`)."""
+    """An `error` value: its text, and the errors that `fmt.Errorf` wrapped in it, where somebody asks for them."""
 
     def __init__(self, text: str, *wrapped: GoError) -> None:
         super().__init__(text)
@@ -62,11 +63,17 @@ class ErrnoError(GoError):
         self.number = number
 
 
+def errno_of(error: OSError) -> int:
+    """The number that a port's failure carries."""
+    assert error.errno is not None
+    return error.errno
+
+
 class PathError(GoError):
     """`fs.PathError`: an operation, the path it was for, and the errno behind it."""
 
     def __init__(self, operation: str, path: str, number: int) -> None:
-        super().__init__(f"{operation} {path}: {errno_text(number)}", ErrnoError(number))
+        super().__init__(f"{operation} {path}: {errno_text(number)}")
         self.number = number
 
 
@@ -98,12 +105,38 @@ class wrapping:  # noqa: N801  # used as a statement: `with wrapping("failed to 
             raise wrap(self.text, error) from None
 
 
+_SIGNALS: Final = {
+    1: "hangup",
+    2: "interrupt",
+    3: "quit",
+    4: "illegal instruction",
+    5: "trace/breakpoint trap",
+    6: "aborted",
+    7: "bus error",
+    8: "floating point exception",
+    9: "killed",
+    10: "user defined signal 1",
+    11: "segmentation fault",
+    12: "user defined signal 2",
+    13: "broken pipe",
+    14: "alarm clock",
+    15: "terminated",
+}
+
+
+def exit_status(code: int) -> str:
+    """`exec.ExitError`: how a child process ended that did not exit with 0; below zero it was a signal."""
+    if code >= 0:
+        return f"exit status {code}"
+    return f"signal: {_SIGNALS.get(-code, f'signal {-code}')}"
+
+
 def join_errors(*errors: GoError | None) -> GoError | None:
     """`errors.Join`: None if there is none, else the texts joined by newlines."""
     present = [error for error in errors if error is not None]
     if not present:
         return None
-    return GoError("\n".join(error.text for error in present), *present)
+    return GoError("\n".join(error.text for error in present))
 
 
 def aggregate(errors: list[GoError]) -> GoError | None:
@@ -113,7 +146,7 @@ def aggregate(errors: list[GoError]) -> GoError | None:
     if len(errors) == 1:
         return errors[0]
     texts = list(dict.fromkeys(error.text for error in errors))
-    return GoError(texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]", *errors)
+    return GoError(texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]")
 
 
 def parse_bool(text: str) -> bool:
@@ -297,6 +330,14 @@ def quote(text: str) -> str:
         else:
             out.append(f"\\U{ord(char):08x}")
     return '"' + "".join(out) + '"'
+
+
+_JSON_ESCAPES: Final = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def json_marshal(value: Any) -> str:
+    """`json.Marshal` of a document whose keys are in order: compact, with what HTML minds escaped."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
 def trim_space(text: str) -> str:

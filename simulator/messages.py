@@ -186,6 +186,9 @@ READING_MODULES_FAILED: Final = "Error reading /proc/modules: %s\n"
 FAILED_TO_OPEN: Final = "error opening file %s"
 LINE_TOO_LONG: Final = "bufio.Scanner: token too long"
 
+# --- net/http ---------------------------------------------------------------------------------------------------
+NO_TLS: Final = "http: server gave HTTP response to HTTPS client"
+
 # --- what-ifs ---------------------------------------------------------------------------------------------------
 FORCED_HOST_DRIVER_UNBIND: Final = (
     "Host NVIDIA driver detected, but FORCE_HOST_DRIVER_UNBIND is set; proceeding with uninstall flow"

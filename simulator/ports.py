@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote as percent_encode
+from urllib.parse import urlencode
 
-from simulator.gocompat import Duration
+from simulator.gocompat import Duration, GoError, quote
 
 
 class ProcessResult(NamedTuple):
-    """What a child process left: its output and its exit code."""
+    """What a child process left: its output and its exit code; of one that a signal ended, the signal's number below zero."""
 
     exit_code: int
     stdout: str = ""
     stderr: str = ""
 
 
-class CommandNotFound(Exception):
-    """A command is not on the container's PATH, or what is there is not executable."""
+class CommandNotFound(GoError):
+    """`exec.Error`: a command is not on the container's PATH, or what is there is not executable."""
+
+    def __init__(self, name: str, reason: str = "executable file not found in $PATH") -> None:
+        super().__init__(f"exec: {quote(name)}: {reason}")
 
 
 class IoFailure(OSError):
@@ -35,7 +40,7 @@ class Host(Protocol):
     """
 
     def run(self, argv: Sequence[str]) -> ProcessResult:
-        """Run a program of the container. Raises CommandNotFound."""
+        """Run a program of the container. Raises CommandNotFound; another GoError if it could not be started."""
 
     def stat(self, path: str) -> None:
         """Does the path exist, links followed? Raises OSError if not."""
@@ -66,7 +71,7 @@ class VfioHost(Protocol):
     """
 
     def run(self, argv: Sequence[str]) -> ProcessResult:
-        """Run a program of the container. Raises CommandNotFound."""
+        """Run a program of the container. Raises CommandNotFound; another GoError if it could not be started."""
 
     def stat(self, path: str) -> None:
         """Does the path exist, links followed? Raises OSError if not."""
@@ -93,6 +98,37 @@ class VfioHost(Protocol):
         """`uname -r`."""
 
 
+class Credentials(NamedTuple):
+    """How client and server prove to one another who they are: the fields of `rest.Config` and its `TLSClientConfig`.
+
+    Files are the container's paths; data is base64, as a kubeconfig holds it, and goes before its file.
+    """
+
+    token: str = ""
+    username: str = ""
+    password: str = ""
+    ca_file: str = ""
+    ca_data: str = ""
+    cert_file: str = ""
+    cert_data: str = ""
+    key_file: str = ""
+    key_data: str = ""
+    server_name: str = ""
+    """The name the server's certificate has to be for, if it is not the address'."""
+    insecure: bool = False
+    """The server's certificate is not looked at."""
+
+
+class Server(NamedTuple):
+    """The API server, as the program's configuration names it."""
+
+    url: str
+    """Base URL as Go prints it: no trailing slash, a password hidden."""
+    address: str
+    """host:port"""
+    credentials: Credentials = Credentials()
+
+
 class Request(NamedTuple):
     """One HTTP request to the API server. `body` is the JSON document, in the order it is sent.
 
@@ -105,6 +141,19 @@ class Request(NamedTuple):
     body: Mapping[str, Any] | None = None
     content_type: str = ""
     raw_query: str = ""
+    server: Server | None = None
+    """Whom it is sent to; None: whoever is asked."""
+
+    @property
+    def query_text(self) -> str:
+        """The query as it travels."""
+        return self.raw_query or urlencode(sorted(self.query.items()))
+
+    @property
+    def target(self) -> str:
+        """Path and query as Go writes them into a URL."""
+        text = percent_encode(self.path, safe="/:@!$&'()*+,;=~")
+        return f"{text}?{self.query_text}" if self.query else text
 
 
 class Response(NamedTuple):
@@ -123,11 +172,15 @@ class ConnectionRefused(Exception):
     """Nothing listens there."""
 
 
+class ConnectionFailed(Exception):
+    """There was no answer for another reason; the text is Go's."""
+
+
 class Cluster(Protocol):
     """The API server, one request at a time. The answer's document must not be changed by the caller."""
 
     def request(self, request: Request) -> Response:
-        """Send a request. Raises ConnectionDropped or ConnectionRefused."""
+        """Send a request. Raises ConnectionDropped, ConnectionRefused or ConnectionFailed."""
 
 
 class Clock(Protocol):

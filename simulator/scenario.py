@@ -43,6 +43,10 @@ KEYS: Final = (
     "signal",
     "stop_after_s",
     "seed",
+    "path",
+    "in_pod",
+    "pid_1",
+    "version",
 )
 
 
@@ -143,15 +147,22 @@ def read_scenario(place: Place, folder: Path) -> Scenario:
     place.mapping(KEYS)
     read_format(place)
     env = {key: item.text() for key, item in place.entries("env")}
-    args = tuple(found.texts()) if (found := place.get("args")) else ()
+    args = found.texts() if (found := place.get("args")) else (UNINSTALL_DRIVER,)
     host = _reference(place.need("host", "name a host, or write it here"), folder, load_host, read_host)
     cluster = None
     if (given := place.get("cluster")) is not None:
         cluster = _reference(given, folder, load_cluster, read_cluster)
-    world = make_world(host, cluster, args=args, env=env)
+    world = make_world(host, cluster, env=env)
+    inside, pid_1, path, version = (place.get(key) for key in ("in_pod", "pid_1", "path", "version"))
+    if inside is not None and not inside.boolean():
+        world = dataclasses.replace(world, host=host, env=env)
     signal, stop, seed = (place.get(key) for key in ("signal", "stop_after_s", "seed"))
     world = dataclasses.replace(
         world,
+        args=args,
+        path=path.texts() if path else world.path,
+        pid_1=pid_1.boolean() if pid_1 else world.pid_1,
+        version=version.text() if version else world.version,
         changes=tuple(read_change(item) for item in place.elements("changes")),
         signal=_signal(signal) if signal else None,
         stop_after=stop.seconds(_LONGEST_STOP) if stop else LONGEST,

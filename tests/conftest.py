@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,12 +16,16 @@ settings.register_profile(
 settings.load_profile("dmsim")
 
 
-def pytest_sessionstart():
-    """Mutmut forks with what was computed before the mutation still in the caches."""
-    if "MUTANT_UNDER_TEST" in os.environ:
-        for thing in gc.get_objects():
-            if isinstance(thing, functools._lru_cache_wrapper):
-                thing.cache_clear()
+if "mutmut" in sys.modules:  # which tests run a function, and what a fork finds, must not depend on what was computed before
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup():
+        for cached in _caches():
+            cached.cache_clear()
+
+    @functools.cache
+    def _caches():
+        return [thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper) and thing is not _caches]
 
 
 @pytest.fixture(scope="session")

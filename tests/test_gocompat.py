@@ -225,3 +225,32 @@ def test_an_errno_by_number_and_by_name():
     assert go.errno_name(9999) == "9999"
     assert go.errno_number("EBUSY") == 16
     assert go.errno_number("ENOTHING") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "text"), [(1, "exit status 1"), (255, "exit status 255"), (-9, "signal: killed"), (-34, "signal: signal 34")]
+)
+def test_how_a_child_process_ended(code, text):
+    """An exit code, or the signal that killed it."""
+    assert go.exit_status(code) == text
+
+
+def test_json_as_go_writes_it():
+    """Compact, keys as they are, what HTML minds and JavaScript's line ends escaped, odd characters not."""
+    assert go.json_marshal({"b": "<&>ü\u2028", "a": [1, None, True]}) == ('{"b":"\\u003c\\u0026\\u003eü\\u2028","a":[1,null,true]}')
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("18446744073709551615x", "invalid syntax"),
+        ("18446744073709551616x", "value out of range"),
+        ("99999999999999999999x", "value out of range"),
+        ("18446744073709551616", "value out of range"),
+        ("-18446744073709551616x", "value out of range"),
+    ],
+)
+def test_a_number_too_large_for_its_digits_is_noticed_before_what_follows(text, words):
+    """Go's ParseUint stops at the digit that is one too many."""
+    with pytest.raises(go.GoError, match=f": {words}$"):
+        go.atoi(text)

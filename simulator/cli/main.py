@@ -15,12 +15,14 @@ from simulator.reading import InputError, nearest, printable
 SUBCOMMANDS: Final = {
     "run": "one run of a release against a host and a cluster",
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
+    "hosts import": "a host file from a container image, a root directory or a tar archive",
     "replay": "replay recordings of the real program on the model",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
     "compare": "what changes between two releases, and by which named change",
+    "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }
-"""Name -> what it does. The module is `simulator.cli.<name>` with `add_arguments` and `run`."""
+"""Name, of one word or two -> what it does. The module is `simulator.cli.<name>` with `add_arguments` and `run`."""
 
 OK: Final = 0
 CHECK_FAILED: Final = 1
@@ -32,7 +34,7 @@ commands (each has --help):
 
 try this first:
   dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
-""".format("\n".join(f"  {name:<10} {text}" for name, text in SUBCOMMANDS.items()))
+""".format("\n".join(f"  {name:<13} {text}" for name, text in SUBCOMMANDS.items()))
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,19 +56,21 @@ def main(argv: Sequence[str]) -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"dmsim {__version__}")
-    name = argv[0] if argv else "--help"
+    name, rest = (argv[0], argv[1:]) if argv else ("--help", ())
     if name.startswith("-"):
-        parser.parse_args([name, *argv[1:]])
+        parser.parse_args([name, *rest])
         return OK
     if name not in SUBCOMMANDS:
         parser.error(f'there is no subcommand "{name}"; {nearest(name, SUBCOMMANDS)}')
-    module = importlib.import_module(f"simulator.cli.{name.replace('-', '_')}")
+    if f"{name} {' '.join(rest[:1])}" in SUBCOMMANDS:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    module = importlib.import_module("simulator.cli." + name.replace("-", "_").replace(" ", "_"))
     sub = Parser(
         prog=f"dmsim {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     module.add_arguments(sub)
     try:
-        return int(module.run(sub.parse_args(argv[1:])))
+        return int(module.run(sub.parse_args(rest)))
     except InputError as error:
         sys.stderr.write(f"dmsim {name}: {error}\n")
         return BAD_INPUT

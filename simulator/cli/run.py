@@ -3,6 +3,7 @@
 Example:
   dmsim run --host ubuntu-24.04-driver-580-open --release v0.10.0 --env NODE_NAME=gpu-1 --env FORCE_REINSTALL=true
   dmsim run --world stuck-node.yaml -o json
+  dmsim run --host-image my-node-image:latest
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import sys
 from pathlib import Path
 
 from simulator.cli.arguments import add_output, add_release, check_release, check_what_if, read_env, read_start
+from simulator.host.spec import HostSpec
+from simulator.importing.sources import import_image
 from simulator.manager.releases import DEFAULT
+from simulator.reading import encodable, printable
 from simulator.report.document import outcome_document
 from simulator.report.text import log_text, summary
 from simulator.runners.simulated import START, simulate
@@ -26,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--host", metavar="NAME|FILE", help="a named host, or a host file")
+    source.add_argument(
+        "--host-image", metavar="REF", help="a container image as the host's root; what was assumed is told on stderr"
+    )
     source.add_argument("--world", metavar="FILE", help="a world file: host, cluster and settings in one")
     parser.add_argument(
         "--cluster", metavar="NAME|FILE", help="a named cluster, or a cluster file (default: a container node named by NODE_NAME)"
@@ -52,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         release, what_if = scenario.release or DEFAULT, scenario.what_if
     else:
         cluster = load_cluster(options.cluster, env.get("NODE_NAME", "")) if options.cluster is not None else None
-        world = make_world(load_host(options.host), cluster, args=args, env=env)
+        world = make_world(_host(options), cluster, args=args, env=env)
         release, what_if = DEFAULT, ""
     release = check_release(options.release if options.release is not None else release)
     what_if = check_what_if(options.what_if if options.what_if is not None else what_if)
@@ -60,12 +67,21 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         sys.stdout.write(json.dumps(outcome_document(outcome), indent=2) + "\n")
     else:
-        sys.stdout.write(_encodable(log_text(outcome, start)))
-        sys.stdout.write(_encodable("\n".join(summary(outcome)) + "\n"))
+        sys.stdout.write(encodable(log_text(outcome, start), sys.stdout.encoding))
+        sys.stdout.write(encodable("\n".join(summary(outcome)) + "\n", sys.stdout.encoding))
     if not options.exit_code:
         return 0
     code = outcome.exit_code
     return 1 if code is None else code if code >= 0 else 128 - code
+
+
+def _host(options: argparse.Namespace) -> HostSpec:
+    """The host that the command line names. Raises InputError."""
+    if options.host_image is None:
+        return load_host(options.host)
+    imported = import_image(options.host_image)
+    sys.stderr.write("".join(f"{printable(line)}\n" for line in imported.comments))
+    return imported.host
 
 
 def _changed(world: World, options: argparse.Namespace, env: dict[str, str], args: tuple[str, ...]) -> World:
@@ -74,9 +90,3 @@ def _changed(world: World, options: argparse.Namespace, env: dict[str, str], arg
     if options.cluster is not None:
         world = dataclasses.replace(world, cluster=load_cluster(options.cluster, settings.get("NODE_NAME", "")))
     return dataclasses.replace(world, env=settings, args=args or world.args)
-
-
-def _encodable(text: str) -> str:
-    """What standard output can take: a byte that was no UTF-8 is shown escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)

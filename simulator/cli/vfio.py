@@ -12,16 +12,17 @@ Example:
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
+from simulator import logrus
 from simulator.cli.arguments import add_output, add_release, check_release, read_env, read_start
 from simulator.host.spec import NVIDIA, HostSpec
 from simulator.reading import InputError
 from simulator.recordings.vfio_observation import step_observation
-from simulator.report.text import timestamp
 from simulator.runners.simulated import START
 from simulator.runners.vfio import host_world, simulate_vfio
 from simulator.scenario import load_host
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         text = json.dumps(_document(outcome), indent=2) + "\n"
     else:
-        lines = [*_program_output(outcome, timestamp(start, 0)), *_summary(outcome, host)]
+        lines = [*_program_output(outcome, start), *_summary(outcome, host)]
         text = "".join(lines)
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -90,12 +91,12 @@ def _arguments(options: argparse.Namespace) -> list[str]:
     return flags if options.all or options.device_id is not None else ["--all", *flags]
 
 
-def _program_output(outcome: VfioOutcome, stamp: str) -> Iterator[str]:
+def _program_output(outcome: VfioOutcome, start: datetime.datetime) -> Iterator[str]:
     """What the program printed, in order."""
     for event in outcome.events:
         match event:
             case LogLine():
-                yield f"time={stamp} level={event.level} msg={event.message}\n"
+                yield logrus.line(start, event.level, event.message)
             case StdoutText() | StderrText():
                 yield event.text
             case _:

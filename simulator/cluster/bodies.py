@@ -1,18 +1,18 @@
-"""Request bodies as they travel: JSON, YAML, and the two protobuf messages that client-go sends to a server of this kind.
+"""Request bodies as they travel: JSON, YAML, and the few protobuf messages that clients send to a server of this kind.
 
 client-go sends the options of a deletion as protobuf wherever a typed client deletes, whatever it was told to use
-otherwise; an eviction too, if it prefers protobuf. Other protobuf messages are refused, as a server that does not know
-the format would.
+otherwise; kubectl creates namespaces and config maps so. Other protobuf messages are refused, as a server that does not
+know the format would.
 
 Source: k8s.io/apimachinery/pkg/runtime/serializer/protobuf, pkg/runtime/generated.proto (Unknown, TypeMeta),
-pkg/apis/meta/v1/generated.proto (DeleteOptions, ObjectMeta, Preconditions); k8s.io/api/policy/v1/generated.proto.
+pkg/apis/meta/v1/generated.proto (DeleteOptions, ObjectMeta, Preconditions); k8s.io/api/core/v1 and policy/v1, generated.proto.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import yaml
@@ -101,52 +101,70 @@ def _checked(document: Any) -> Any:
 # --- protobuf -----------------------------------------------------------------------------------------------------
 
 _Field: TypeAlias = int | bytes
-_Message: TypeAlias = Callable[[bytes], dict[str, Any]]
+_MESSAGES: Final[Mapping[str, Mapping[int, tuple[str, str]]]] = {
+    "DeleteOptions": {
+        1: ("gracePeriodSeconds", "int"),
+        2: ("preconditions", "Preconditions"),
+        3: ("orphanDependents", "bool"),
+        4: ("propagationPolicy", "string"),
+        5: ("dryRun", "[]string"),
+    },
+    "Preconditions": {1: ("uid", "string"), 2: ("resourceVersion", "string")},
+    "ObjectMeta": {
+        1: ("name", "string"),
+        2: ("generateName", "string"),
+        3: ("namespace", "string"),
+        5: ("uid", "string"),
+        6: ("resourceVersion", "string"),
+        11: ("labels", "map"),
+        12: ("annotations", "map"),
+    },
+    "Eviction": {1: ("metadata", "ObjectMeta"), 2: ("deleteOptions", "DeleteOptions")},
+    "Namespace": {1: ("metadata", "ObjectMeta")},
+    "ConfigMap": {1: ("metadata", "ObjectMeta"), 2: ("data", "map"), 4: ("immutable", "bool")},
+}
+"""Message -> number -> name and type of its fields. Fields that are not here are left out of the document."""
+_KINDS: Final = ("DeleteOptions", "Eviction", "Namespace", "ConfigMap")
 
 
 def _protobuf(raw: bytes) -> dict[str, Any]:
     envelope = _fields(raw)
     meta = _fields(_bytes(envelope.get(1, [b""])[-1]))
     version, kind = (_text(meta.get(number, [b""])[-1]) for number in (1, 2))
-    reader = _READERS.get(kind)
-    if reader is None:
+    if kind not in _KINDS:
         raise UndecodableError(415, f"the kind {kind or '(none)'} is not read as {PROTOBUF} here; send {JSON}")
-    body = reader(_bytes(envelope.get(2, [b""])[-1]))
+    body = _message(kind, _bytes(envelope.get(2, [b""])[-1]))
     return {"kind": kind, "apiVersion": version, **body, "_encoding": "protobuf"}
 
 
-def _delete_options(raw: bytes) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _message(name: str, raw: bytes) -> dict[str, Any]:
+    """A message's document. Go writes empty texts where nothing was set; they are left out."""
+    known = _MESSAGES[name]
+    out = {}
     for number, values in _fields(raw).items():
-        match number:
-            case 1:
-                out["gracePeriodSeconds"] = _signed(values[-1])
-            case 2:
-                preconditions = _fields(_bytes(values[-1]))
-                names = {1: "uid", 2: "resourceVersion"}
-                out["preconditions"] = {names[key]: _text(found[-1]) for key, found in preconditions.items() if key in names}
-            case 3:
-                out["orphanDependents"] = bool(values[-1])
-            case 4:
-                out["propagationPolicy"] = _text(values[-1])
-            case 5:
-                out["dryRun"] = [_text(value) for value in values]
-            case _:
-                pass
+        if number in known:
+            field, kind = known[number]
+            value = _value_of(kind, values)
+            if value != "":
+                out[field] = value
     return out
 
 
-def _eviction(raw: bytes) -> dict[str, Any]:
-    fields = _fields(raw)
-    metadata = _fields(_bytes(fields.get(1, [b""])[-1]))
-    names = {1: "name", 3: "namespace"}
-    out: dict[str, Any] = {"metadata": {names[key]: _text(found[-1]) for key, found in metadata.items() if key in names}}
-    if 2 in fields:
-        out["deleteOptions"] = _delete_options(_bytes(fields[2][-1]))
-    return out
-
-
-_READERS: Final[Mapping[str, _Message]] = {"DeleteOptions": _delete_options, "Eviction": _eviction}
+def _value_of(kind: str, values: list[_Field]) -> Any:
+    match kind:
+        case "int":
+            return _signed(values[-1])
+        case "bool":
+            return bool(values[-1])
+        case "string":
+            return _text(values[-1])
+        case "[]string":
+            return [_text(value) for value in values]
+        case "map":
+            entries = (_fields(_bytes(value)) for value in values)
+            return {_text(entry.get(1, [b""])[-1]): _text(entry.get(2, [b""])[-1]) for entry in entries}
+        case _:
+            return _message(kind, _bytes(values[-1]))
 
 
 def _fields(raw: bytes) -> dict[int, list[_Field]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
+from simulator.cluster.kinds import POD
 from simulator.cluster.objects import DROP, ClusterSpec, Fault
 from simulator.cluster.reactions import Reactions, Timer
-from simulator.cluster.store import failure
-from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
+from simulator.cluster.status import failure
+from simulator.gocompat import json_marshal
+from simulator.messages import NO_TLS
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request, Response
 from simulator.trace import NodeState
 
 
@@ -30,7 +32,7 @@ class _LiveFault:
         if not (
             (not fault.method or re.search(fault.method, request.method))
             and (not fault.path or re.search(fault.path, request.path))
-            and (not fault.query or re.search(fault.query, request.raw_query or urlencode(sorted(request.query.items()))))
+            and (not fault.query or re.search(fault.query, request.query_text))
             and (not fault.body or re.search(fault.body, raw_body(request.body)))
         ):
             return False
@@ -43,25 +45,29 @@ class _LiveFault:
 
 def raw_body(body: Mapping[str, Any] | None) -> str:
     """The compact JSON that was sent."""
-    if body is None:
-        return ""
-    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return "" if body is None else json_marshal(body)
 
 
 class FakeCluster:
-    """A cluster in memory."""
+    """A cluster in memory. `start` is the date at which its clock stands at 0 (default 2026-01-01)."""
 
-    def __init__(self, spec: ClusterSpec, clock: Timer) -> None:
+    def __init__(self, spec: ClusterSpec, clock: Timer, start: datetime.datetime | None = None) -> None:
         self.spec = spec
-        self.reactions = Reactions(spec, clock)
+        self.reactions = Reactions(spec, clock, start)
         self.store = self.reactions.store
         self._faults = [_LiveFault(fault) for fault in spec.faults]
 
     def request(self, request: Request) -> Response:
-        """Answer a request. Raises ConnectionDropped or ConnectionRefused."""
-        if self.spec.api_down:
+        """Answer a request. Raises ConnectionDropped, ConnectionRefused or ConnectionFailed."""
+        return self.fault(request) or self.store.answer(request)
+
+    def fault(self, request: Request) -> Response | None:
+        """The answer of a fault that takes the request, if one does. Raises as `request` does."""
+        addresses, server = self.spec.addresses, request.server
+        if self.spec.api_down or (addresses and server and server.address not in addresses):
             raise ConnectionRefused
+        if addresses and server and server.url.startswith("https:"):
+            raise ConnectionFailed(NO_TLS)
         for live in self._faults:
             if live.takes(request):
                 fault = live.fault
@@ -69,7 +75,7 @@ class FakeCluster:
                     raise ConnectionDropped
                 status = int(fault.status)
                 return failure(status, f"injected fault {status}", retry_after=fault.retry_after, causes=list(fault.causes))
-        return self.store.answer(request)
+        return None
 
     def pod_exists(self, full_name: str) -> bool:
         """Is there a pod of this namespace/name?"""
@@ -77,7 +83,7 @@ class FakeCluster:
 
     def delete_pod(self, full_name: str) -> None:
         """Somebody deletes a pod; it is gone at once."""
-        self.store.remove_pod(full_name)
+        self.store.remove(POD, full_name)
 
     def node(self) -> NodeState | None:
         """The node at the end."""

@@ -6,13 +6,18 @@ business, what happens by itself `cluster.reactions`'.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
+from simulator.cluster.kinds import BY_NAME, DAEMON_SET, KINDS, NODE, POD, RESOURCE_CLAIM
+from simulator.cluster.status import Refused
+from simulator.cluster.validation import metadata as metadata_of
 from simulator.reading import Place, read_format
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
 
@@ -67,6 +72,8 @@ class Pod:
     budget: Budget | None = None
     resource_claims: tuple[Mapping[str, Any], ...] = ()
     resource_claim_statuses: tuple[Mapping[str, Any], ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the Pod API's status that take the place of what the phase makes of them."""
 
     @property
     def full_name(self) -> str:
@@ -107,6 +114,8 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     unschedulable: bool = False
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the Node API's status that take the place of a ready node's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,8 @@ class ClusterSpec:
     pods: tuple[Pod, ...] = ()
     daemonsets: frozenset[tuple[str, str]] = frozenset()
     resource_claims: tuple[ResourceClaim, ...] = ()
+    objects: tuple[Mapping[str, Any], ...] = ()
+    """Documents of further kinds (`kinds.KINDS`), each with apiVersion, kind and metadata.name."""
     faults: tuple[Fault, ...] = ()
     api_down: bool = False
     eviction: str | None = "policy/v1"
@@ -125,6 +136,8 @@ class ClusterSpec:
     page_size: int | None = None
     validates: bool = True
     """Are label values checked as a real API server checks them? Recordings' servers did not."""
+    addresses: frozenset[str] = frozenset()
+    """host:port pairs at which the API server listens, in plain HTTP; empty: wherever it is asked."""
     description: str = ""
 
 
@@ -135,10 +148,13 @@ KEYS: Final = (
     "pods",
     "daemonsets",
     "resource_claims",
+    "objects",
     "faults",
     "api_down",
     "eviction",
     "page_size",
+    "validates",
+    "addresses",
 )
 
 
@@ -151,36 +167,47 @@ def read_cluster(place: Place, name: str, node_name: str = "") -> ClusterSpec:
     for full_name, times in Counter(pod.full_name for pod in pods).items():
         if times > 1:
             place.fail(f'has the pod "{full_name}" twice', "pods of one namespace have different names")
-    daemonsets = {(item.namespace, item.name) for item in map(_named, place.elements("daemonsets"))}
-    daemonsets |= {
-        (pod.namespace, pod.owner.name)
-        for pod in pods
-        if pod.owner and pod.owner.kind == "DaemonSet" and not place.has("daemonsets")
-    }
-    page_size, api_down = place.get("page_size"), place.get("api_down")
+    listed = frozenset((item.namespace, item.name) for item in map(_named, place.elements("daemonsets")))
+    page_size, api_down, validates = place.get("page_size"), place.get("api_down"), place.get("validates")
     return ClusterSpec(
         name=name,
         description=found.text() if (found := place.get("description")) else "",
         node=read_node(node, node_name) if node else (Node(node_name) if not place.has("node") else None),
         pods=pods,
-        daemonsets=frozenset(daemonsets),
+        daemonsets=listed if place.has("daemonsets") else derived_daemonsets(pods),
         resource_claims=tuple(_claim(item) for item in place.elements("resource_claims")),
+        objects=_objects(place),
         faults=tuple(read_fault(item) for item in place.elements("faults")),
         api_down=api_down.boolean() if api_down else False,
         eviction=_eviction(place),
         page_size=page_size.integer(1, 10**6) if page_size else None,
+        validates=validates.boolean() if validates else True,
+        addresses=frozenset(_address(item) for item in place.elements("addresses")),
     )
+
+
+def _address(place: Place) -> str:
+    text = place.text()
+    if not re.fullmatch(r"(\[[0-9a-f:.]+\]|[^\s/:@]+):[0-9]{1,5}", text):
+        place.fail(f'"{text}" is no address', 'write "127.0.0.1:6443"')
+    return text
+
+
+def derived_daemonsets(pods: Iterable[Pod]) -> frozenset[tuple[str, str]]:
+    """The DaemonSets of a cluster that lists none: those that own its pods, by namespace and name."""
+    return frozenset((pod.namespace, pod.owner.name) for pod in pods if pod.owner and pod.owner.kind == "DaemonSet")
 
 
 def read_node(place: Place, name: str = "") -> Node:
     """The node."""
-    place.mapping(("name", "labels", "annotations", "unschedulable"))
-    given, cordoned = place.get("name"), place.get("unschedulable")
+    place.mapping(("name", "labels", "annotations", "unschedulable", "status"))
+    given, cordoned, status = (place.get(key) for key in ("name", "unschedulable", "status"))
     return Node(
         _object_name(given) if given else name,
         read_labels(place.get("labels")),
         _annotations(place.get("annotations")),
         cordoned.boolean() if cordoned else False,
+        _free(status) if status else {},
     )
 
 
@@ -227,6 +254,7 @@ _POD_KEYS: Final = (
     "budget",
     "resource_claims",
     "resource_claim_statuses",
+    "status",
 )
 
 
@@ -234,7 +262,7 @@ def read_pod(place: Place) -> Pod:
     """A pod. Raises InputError."""
     place.mapping(_POD_KEYS)
     namespace, node_name, phase, owner = (place.get(key) for key in ("namespace", "node_name", "phase", "owner"))
-    empty_dir, terminating, budget = (place.get(key) for key in ("empty_dir", "terminating", "budget"))
+    empty_dir, terminating, budget, status = (place.get(key) for key in ("empty_dir", "terminating", "budget", "status"))
     return Pod(
         namespace=_object_name(namespace) if namespace else "default",
         name=_object_name(place.need("name", "write a name")),
@@ -252,6 +280,7 @@ def read_pod(place: Place) -> Pod:
         budget=_budget(budget) if budget else None,
         resource_claims=tuple(_free(item) for item in place.elements("resource_claims")),
         resource_claim_statuses=tuple(_free(item) for item in place.elements("resource_claim_statuses")),
+        status=_free(status) if status else {},
     )
 
 
@@ -301,8 +330,22 @@ def _budget(place: Place) -> Budget:
 
 
 def _free(place: Place) -> Mapping[str, Any]:
+    """A document as the API has it, unchecked but for what JSON cannot say."""
     place.mapping()
-    return place.value  # type: ignore[no-any-return]  # a document, as in the Pod API
+    _check_json(place)
+    return place.value  # type: ignore[no-any-return]
+
+
+def _check_json(place: Place) -> None:
+    value = place.value
+    if isinstance(value, dict):
+        for _, item in place.items():  # noqa: PERF102  # a Place is no dict
+            _check_json(item)
+    elif isinstance(value, list):
+        for item in place.list():
+            _check_json(item)
+    elif not isinstance(value, str | int | float | None) or (isinstance(value, float) and not math.isfinite(value)):
+        place.fail(f"is {value!r}, which is nothing that JSON can say", "write a text or a number")
 
 
 def _named(place: Place) -> _Named:
@@ -315,6 +358,45 @@ def _named(place: Place) -> _Named:
 class _Named:
     namespace: str
     name: str
+
+
+_WRITTEN_OTHERWISE: Final = {NODE: "node", POD: "pods", DAEMON_SET: "daemonsets", RESOURCE_CLAIM: "resource_claims"}
+
+
+def _objects(place: Place) -> tuple[Mapping[str, Any], ...]:
+    """Documents of further kinds, as `kubectl get -o yaml` shows them."""
+    seen: set[tuple[str, ...]] = set()
+    out = []
+    for item in place.elements("objects"):
+        _free(item)
+        version, kind_name = item.need("apiVersion", "write apiVersion: nvidia.com/v1"), item.need("kind", "write the kind")
+        kind = BY_NAME.get((version.text(), kind_name.text()))
+        if kind is None:
+            known = [f"{found.api_version} {found.kind}" for found in KINDS if found not in _WRITTEN_OTHERWISE]
+            item.fail(f'"{version.value} {kind_name.value}" is no kind that is known', "known: " + ", ".join(known))
+        if kind in _WRITTEN_OTHERWISE:
+            item.fail(f"is a {kind.kind}", f"write it under {_WRITTEN_OTHERWISE[kind]}")
+        metadata = item.need("metadata", "write metadata: {name: ...}")
+        metadata.mapping()
+        name = _object_name(metadata.need("name", "write a name"))
+        namespace = ""
+        if kind.namespaced:
+            given = metadata.get("namespace")
+            namespace = _object_name(given) if given else "default"
+        labels = read_labels(metadata.get("labels"))
+        try:
+            metadata_of(item.value)
+        except Refused as refused:
+            metadata.fail(f"is not as the API has it: {refused}")
+        for part in ("spec", "status"):
+            if (found := item.get(part)) is not None:
+                found.mapping()
+        if (kind.resource, namespace, name) in seen:
+            item.fail(f'is the second {kind.kind} named "{name}"', "objects of one kind and namespace have different names")
+        seen.add((kind.resource, namespace, name))
+        placed = {**metadata.value, **({"namespace": namespace} if namespace else {}), **({"labels": labels} if labels else {})}
+        out.append({**item.value, "metadata": placed})
+    return tuple(out)
 
 
 def _claim(place: Place) -> ResourceClaim:
@@ -372,8 +454,37 @@ def _eviction(place: Place) -> str | None:
 
 # --- documents ----------------------------------------------------------------------------------------------------
 
+EPOCH: Final = "2026-01-01T00:00:00Z"
+"""When a cluster begins, where nothing else is said."""
 
-def node_document(node: Node) -> dict[str, Any]:
+
+@lru_cache(maxsize=16)
+def _ready_node(created: str) -> Mapping[str, Any]:
+    """The status of a node that is ready. What depends on its host (OS image, kernel) is left out: a cluster does not know it."""
+    return {
+        "capacity": {"cpu": "64", "memory": "528280952Ki", "pods": "110"},
+        "allocatable": {"cpu": "64", "memory": "528178552Ki", "pods": "110"},
+        "conditions": [
+            {
+                "type": kind,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastHeartbeatTime": created,
+                "lastTransitionTime": created,
+            }
+            for kind, status, reason, message in (
+                ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+                ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+                ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+                ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+            )
+        ],
+        "nodeInfo": {"architecture": "amd64", "operatingSystem": "linux", "kubeletVersion": "v1.34.0"},
+    }
+
+
+def node_document(node: Node, created: str = EPOCH) -> dict[str, Any]:
     """The node as the API has it."""
     document: dict[str, Any] = {
         "kind": "Node",
@@ -382,24 +493,26 @@ def node_document(node: Node) -> dict[str, Any]:
             "name": node.name,
             "uid": f"node-{node.name}",
             "resourceVersion": "1",
+            "creationTimestamp": created,
             "labels": dict(node.labels),
             "annotations": dict(node.annotations),
         },
         "spec": {},
-        "status": {},
+        "status": {**_ready_node(created), **node.status} if node.status else _ready_node(created),
     }
     if node.unschedulable:
         document["spec"]["unschedulable"] = True
     return document
 
 
-def pod_document(pod: Pod, node_name: str, uid: str) -> dict[str, Any]:
-    """A pod as the API has it."""
+def pod_document(pod: Pod, node_name: str, uid: str, created: str = EPOCH) -> dict[str, Any]:
+    """A pod as the API has it. One whose containers are not described has one."""
     metadata: dict[str, Any] = {
         "name": pod.name,
         "namespace": pod.namespace,
         "uid": uid,
         "resourceVersion": "1",
+        "creationTimestamp": created,
         "labels": dict(pod.labels),
         "annotations": dict(pod.annotations),
     }
@@ -413,24 +526,58 @@ def pod_document(pod: Pod, node_name: str, uid: str) -> dict[str, Any]:
                 "controller": pod.owner.controller,
             }
         ]
-    spec: dict[str, Any] = {
-        "nodeName": pod.node_name if pod.node_name is not None else node_name,
-        "containers": [_container_document(container, f"main-{index}") for index, container in enumerate(pod.containers)],
-    }
+    containers, statuses = _containers(pod.containers or _ONE, "main", pod.phase, created)
+    spec: dict[str, Any] = {"nodeName": pod.node_name if pod.node_name is not None else node_name, "containers": containers}
+    status: dict[str, Any] = {"phase": pod.phase}
+    if statuses:
+        status["containerStatuses"] = statuses
     if pod.init_containers:
-        spec["initContainers"] = [
-            _container_document(container, f"init-{index}") for index, container in enumerate(pod.init_containers)
-        ]
+        done = "Succeeded" if statuses else pod.phase
+        spec["initContainers"], statuses = _containers(pod.init_containers, "init", done, created)
+        if statuses:
+            status["initContainerStatuses"] = statuses
     if pod.node_selector:
         spec["nodeSelector"] = dict(pod.node_selector)
     if pod.empty_dir:
         spec["volumes"] = [{"name": "scratch", "emptyDir": {}}]
     if pod.resource_claims:
         spec["resourceClaims"] = list(pod.resource_claims)
-    status: dict[str, Any] = {"phase": pod.phase}
     if pod.resource_claim_statuses:
         status["resourceClaimStatuses"] = list(pod.resource_claim_statuses)
+    if pod.status:
+        status.update(pod.status)
     return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+_ONE: Final = (Container(),)
+_CONTAINER_STATES: Final[Mapping[str, tuple[bool, str, Mapping[str, Any]]]] = {
+    "Running": (True, "running", {}),
+    "Succeeded": (False, "terminated", {"exitCode": 0, "reason": "Completed"}),
+    "Failed": (False, "terminated", {"exitCode": 1, "reason": "Error"}),
+}
+"""Phase -> what its containers are like: ready, their state, the state's details."""
+
+
+def _containers(
+    containers: tuple[Container, ...], word: str, phase: str, started: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The containers of a pod, and what its status says of each."""
+    if containers is _ONE:
+        return _one_container(phase, started)
+    documents = [_container_document(container, f"{word}-{index}") for index, container in enumerate(containers)]
+    if phase not in _CONTAINER_STATES:
+        return documents, []
+    ready, name, details = _CONTAINER_STATES[phase]
+    state = {name: {"startedAt": started, **details}}
+    return documents, [
+        {"name": document["name"], "ready": ready, "restartCount": 0, "image": "", "imageID": "", "state": state}
+        for document in documents
+    ]
+
+
+@lru_cache(maxsize=16)
+def _one_container(phase: str, started: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    return _containers((Container(),), "main", phase, started)
 
 
 def _container_document(container: Container, name: str) -> dict[str, Any]:
@@ -440,15 +587,76 @@ def _container_document(container: Container, name: str) -> dict[str, Any]:
     return {"name": name, "resources": resources}
 
 
-def claim_document(claim: ResourceClaim) -> dict[str, Any]:
+def claim_document(claim: ResourceClaim, created: str = EPOCH) -> dict[str, Any]:
     """A claim as the API has it."""
     document: dict[str, Any] = {
         "kind": "ResourceClaim",
         "apiVersion": "resource.k8s.io/v1",
-        "metadata": {"name": claim.name, "namespace": claim.namespace, "uid": f"claim-{claim.namespace}-{claim.name}"},
+        "metadata": {
+            "name": claim.name,
+            "namespace": claim.namespace,
+            "uid": f"claim-{claim.namespace}-{claim.name}",
+            "resourceVersion": "1",
+            "creationTimestamp": created,
+        },
         "spec": {},
         "status": {},
     }
     if claim.drivers is not None:
         document["status"]["allocation"] = {"devices": {"results": [{"driver": driver} for driver in claim.drivers]}}
     return document
+
+
+def daemonset_document(namespace: str, name: str, pods: Sequence[Mapping[str, Any]], created: str = EPOCH) -> dict[str, Any]:
+    """A DaemonSet as the API has it; its template is what its pods show of it."""
+    labels = dict(pods[0]["metadata"]["labels"]) if pods else {"app": name}
+    template: dict[str, Any] = {"containers": []}
+    if pods:
+        template["containers"] = [dict(container) for container in pods[0]["spec"]["containers"]]
+        template |= {key: pods[0]["spec"][key] for key in ("nodeSelector",) if key in pods[0]["spec"]}
+    return {
+        "kind": "DaemonSet",
+        "apiVersion": "apps/v1",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"owner-{name}",
+            "resourceVersion": "1",
+            "creationTimestamp": created,
+            "generation": 1,
+        },
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": template}},
+        "status": daemonset_status(pods),
+    }
+
+
+def daemonset_status(pods: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a DaemonSet's status says of its pods."""
+    count = len(pods)
+    ready = sum(pod["status"].get("phase") == "Running" for pod in pods)
+    return {
+        "desiredNumberScheduled": count,
+        "currentNumberScheduled": count,
+        "numberReady": ready,
+        "updatedNumberScheduled": count,
+        "numberAvailable": ready,
+        "numberMisscheduled": 0,
+        "observedGeneration": 1,
+    }
+
+
+def namespace_document(name: str, created: str = EPOCH) -> dict[str, Any]:
+    """A namespace as the API has it."""
+    return {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": name,
+            "uid": f"namespace-{name}",
+            "resourceVersion": "1",
+            "creationTimestamp": created,
+            "labels": {"kubernetes.io/metadata.name": name},
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }

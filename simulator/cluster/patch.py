@@ -17,6 +17,9 @@ from simulator.gocompat import GoError
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
 JSON: Final = "application/json-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+"""Server-side apply. Who owns which field is not kept here: the caller merges."""
+CONTENT_TYPES: Final = (JSON, MERGE, STRATEGIC, APPLY)
 
 _MERGE_KEYS: Final = {
     "addresses": "type",
@@ -65,15 +68,18 @@ def _strategic(document: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in patch.items() if key != "$patch"}
     if directive == "delete":
         return {}
-    if directive not in {None, "merge"}:
+    if directive not in (None, "merge"):  # what a client sends may be no key of a set
         raise GoError(f"unknown patch directive {directive}")
     out = dict(document) if isinstance(document, Mapping) else {}
+    if "$retainKeys" in patch:
+        retained = _list(patch, "$retainKeys")
+        out = {key: value for key, value in out.items() if key in retained}
     for key, value in patch.items():
-        if key == "$patch" or key.startswith("$setElementOrder/"):
+        if key in {"$patch", "$retainKeys"} or key.startswith("$setElementOrder/"):
             continue
         if key.startswith("$deleteFromPrimitiveList/"):
-            name = key.partition("/")[2]
-            out[name] = [item for item in out.get(name) or [] if item not in value]
+            name, gone, before = key.partition("/")[2], _list(patch, key), out.get(key.partition("/")[2])
+            out[name] = [item for item in before if item not in gone] if isinstance(before, list) else []
         elif value is None:
             out.pop(key, None)
         elif isinstance(value, Mapping):
@@ -83,6 +89,13 @@ def _strategic(document: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
         else:
             out[key] = value
     return out
+
+
+def _list(patch: Mapping[str, Any], directive: str) -> list[Any]:
+    value = patch[directive]
+    if not isinstance(value, list):
+        raise GoError(f"the directive {directive} is no list")
+    return value
 
 
 def _strategic_list(name: str, current: Any, patch: list[Any]) -> list[Any]:
@@ -123,7 +136,7 @@ def _operate(document: Any, operation: Any) -> Any:
     if not isinstance(operation, Mapping) or not isinstance(operation.get("path"), str):
         raise GoError("an operation of a JSON patch lacks its path")
     name, path = operation.get("op"), operation["path"]
-    if name in {"add", "replace", "test"} and "value" not in operation:
+    if name in ("add", "replace", "test") and "value" not in operation:  # it may be no key of a set
         raise GoError(f"the operation {name} at {path} lacks its value")
     match name:
         case "add":
@@ -138,9 +151,12 @@ def _operate(document: Any, operation: Any) -> Any:
                 raise GoError(f"testing value {path} failed: test failed")
             return document
         case "move" | "copy":
-            value = copy.deepcopy(_get(document, str(operation.get("from", ""))))
+            source = operation.get("from")
+            if not isinstance(source, str):
+                raise GoError(f"the operation {name} at {path} lacks its from")
+            value = copy.deepcopy(_get(document, source))
             if name == "move":
-                document = _drop(document, str(operation["from"]))
+                document = _drop(document, source)
             return _put(document, path, value, insert=True)
         case _:
             raise GoError(f"unexpected kind: {name}")
@@ -169,7 +185,7 @@ def _member(document: Any, token: str, path: str) -> Any:
 def _index(document: list[Any], token: str, path: str, *, end: bool = False) -> int:
     if end and token == "-":
         return len(document)
-    if not token.isascii() or not token.isdigit() or int(token) >= len(document) + end:
+    if not token.isascii() or not token.isdigit() or len(token) > 9 or int(token) >= len(document) + end:
         raise GoError(f"there is no element {token} at {path}")
     return int(token)
 

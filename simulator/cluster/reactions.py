@@ -5,15 +5,16 @@ A DaemonSet's pod whose node selector no longer matches is told to go. A pod tha
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from simulator.cluster.objects import ClusterSpec
-from simulator.cluster.store import LivePod, Store
+from simulator.cluster.kinds import NODE, POD
+from simulator.cluster.objects import EPOCH, ClusterSpec
+from simulator.cluster.store import Store
 from simulator.gocompat import SECOND, Duration
 
-_EPOCH: Final = "2026-01-01T00:00:00Z"
-"""The deletion timestamp: that there is one is all that is looked at."""
+_EPOCH: Final = datetime.datetime.fromisoformat(EPOCH)
 
 
 class Timer(Protocol):
@@ -28,40 +29,55 @@ class Timer(Protocol):
 
 
 class Reactions:
-    """The pods' life on a clock."""
+    """The pods' life on a clock. `start` is the date at which the clock stands at 0."""
 
-    def __init__(self, spec: ClusterSpec, clock: Timer) -> None:
+    def __init__(self, spec: ClusterSpec, clock: Timer, start: datetime.datetime | None = None) -> None:
         self.clock = clock
-        self.store = Store(spec, self.terminate, self.node_changed)
-        for pod in list(self.store.pods.values()):
-            if pod.spec.terminating:
-                self.terminate(pod)
+        self.start = start or _EPOCH
+        created = _text(start) if start else EPOCH
+        self.store = Store(spec, created, lambda: _text(self.now), self.terminate, self.node_changed)
+        for pod in spec.pods:
+            if pod.terminating:
+                self.terminate(pod.full_name)
 
-    def terminate(self, pod: LivePod) -> None:
+    @property
+    def now(self) -> datetime.datetime:
+        """The date."""
+        return self.start + datetime.timedelta(microseconds=self.clock.now // 1000)
+
+    def terminate(self, name: str) -> None:
         """Tell a pod to go; it does so after its own delay, counted from the first time."""
-        if pod.terminating:
+        store = self.store
+        if "deletionTimestamp" in store.pods[name]["metadata"]:
             return
-        pod.document["metadata"] = {**pod.document["metadata"], "deletionTimestamp": _EPOCH}
-        delay = pod.spec.termination
-        if delay is None:
-            return
-        name = pod.spec.full_name
-        if delay == 0:
-            self.store.remove_pod(name)
-        else:
-            self.clock.plan(self.clock.now + round(delay * SECOND), lambda: self.store.remove_pod(name))
+        store.mark_deleted(POD, name)
+        life = store.lives[name]
+        delay = life.spec.termination
 
-    def node_changed(self) -> None:
-        """After a change of the node: DaemonSets' pods that no longer fit it must go."""
-        assert self.store.node is not None
-        labels = self.store.node["metadata"].get("labels") or {}
-        for pod in list(self.store.pods.values()):
-            owner, selector = pod.spec.owner, pod.spec.node_selector
+        def go() -> None:
+            if store.lives.get(name) is life:
+                store.remove(POD, name)
+
+        if delay == 0:
+            go()
+        elif delay is not None:
+            self.clock.plan(self.clock.now + round(delay * SECOND), go)
+
+    def node_changed(self, name: str) -> None:
+        """After a change of a node: DaemonSets' pods on it that no longer fit it must go."""
+        labels = self.store.objects(NODE)[name]["metadata"].get("labels") or {}
+        for key, pod in list(self.store.pods.items()):
+            life = self.store.lives[key].spec
+            owner, selector = life.owner, life.node_selector
             if (
                 owner is not None
                 and owner.kind == "DaemonSet"
                 and selector
-                and pod.document["spec"]["nodeName"] == self.store.node_name
+                and pod["spec"].get("nodeName") == name
                 and any(labels.get(key) != value for key, value in selector.items())
             ):
-                self.terminate(pod)
+                self.terminate(key)
+
+
+def _text(moment: datetime.datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -10,17 +10,24 @@ import asyncio
 import concurrent.futures
 import hmac
 import json
+import logging
+import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from simulator.cluster.bodies import JSON, UndecodableError, decode
+from simulator.cluster.discovery import AGGREGATED, OPENAPI_V2_ANSWERED, OPENAPI_V2_PROTOBUF, aggregated, openapi_v2_protobuf
 from simulator.cluster.fake import FakeCluster
-from simulator.cluster.store import failure
+from simulator.cluster.forms import Form, accepted
+from simulator.cluster.kinds import Kind
+from simulator.cluster.status import Refused, failure
+from simulator.cluster.store import Change, target
+from simulator.cluster.watching import Event, Watch, is_watch
 from simulator.gocompat import SECOND
 from simulator.ports import ConnectionDropped, Request, Response
 from simulator.reading import InputError
@@ -40,8 +47,26 @@ Observer = Callable[[Request, int | str, float], None]
 
 _LARGEST_BODY: Final = 3 * 2**20
 """Bytes: a real server's limit."""
+_HTTP_ERRORS: Final = logging.getLogger(__name__)
+"""aiohttp notes here what was no HTTP, which its sender is told anyway. What goes wrong in here is raised at the end."""
+_HTTP_ERRORS.addHandler(logging.NullHandler())
+_HTTP_ERRORS.propagate = False
+_HEALTH: Final = frozenset({"/healthz", "/livez", "/readyz"})
+_LONGEST_WATCH: Final = 3600
+_BOOKMARK_EVERY: Final = 60.0
+"""Seconds."""
+_GRACE: Final = 0.05
+"""Seconds that requests and watches in progress have at the end (0 would be for ever)."""
 _IDLE: Final = 3630.0
 """Seconds that an idle connection is kept: a client finds its connection as it left it for as long as a run may last."""
+
+
+class _Stream(NamedTuple):
+    """A watch that is to be answered, and the form of its objects."""
+
+    watch: Watch
+    form: Form
+    query: Mapping[str, str]
 
 
 class Server:
@@ -97,8 +122,9 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         """Close every connection and the port. Raises what went wrong on the server's thread, if anything did."""
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
         if self._failures:
             raise self._failures[0]
 
@@ -118,9 +144,8 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._loop.set_exception_handler(self._note_failure)
-        runner = web.ServerRunner(
-            web.Server(self._handle, keepalive_timeout=_IDLE, access_log=None), shutdown_timeout=0, handle_signals=False
-        )
+        server = web.Server(self._handle, keepalive_timeout=_IDLE, access_log=None, handler_cancellation=True, logger=_HTTP_ERRORS)
+        runner = web.ServerRunner(server, shutdown_timeout=_GRACE, handle_signals=False)
         try:
             await runner.setup()
             if not self.cluster.spec.api_down:
@@ -141,20 +166,87 @@ class Server:
         self._failures.append(context.get("exception") or RuntimeError(context["message"]))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        asked, response = await self._asked(request)
+        asked, refusal = await self._asked(request)
+        response: Response | web.Response | _Stream
         try:
-            if response is None:
-                response = self.cluster.request(asked)
+            response = refusal or self.cluster.fault(asked) or self._answer(request, asked)
         except ConnectionDropped:
             self._observe(asked, "drop")
             assert request.transport is not None
             request.transport.close()
             return web.Response()
+        except Refused as refused:
+            response = refused.response
         except Exception as error:
             self._failures.append(error)
             response = failure(HTTPStatus.INTERNAL_SERVER_ERROR, f"Internal error occurred: {error!r}")
+        if isinstance(response, _Stream):
+            self._observe(asked, HTTPStatus.OK)
+            return await self._stream(request, response)
+        if isinstance(response, web.Response):
+            self._observe(asked, response.status)
+            return response
         self._observe(asked, response.status)
         return _http(response)
+
+    def _answer(self, request: web.BaseRequest, asked: Request) -> Response | web.Response | _Stream:
+        """The answer in the form that is asked for. Raises Refused."""
+        header = ",".join(request.headers.getall("Accept", ()))
+        if asked.method == "GET":
+            if asked.path in _HEALTH:
+                return web.Response(text="ok")
+            if asked.path == "/openapi/v2" and OPENAPI_V2_PROTOBUF in header:
+                return web.Response(body=openapi_v2_protobuf(), content_type=OPENAPI_V2_ANSWERED)
+        form = accepted(header)
+        if form is None:
+            raise Refused(failure(HTTPStatus.NOT_ACCEPTABLE, f"only the following media types are accepted: {JSON}"))
+        if form.name == AGGREGATED and (found := aggregated(asked.path, form.version, self.cluster.spec.eviction)):
+            return _json(found, f"{JSON};g=apidiscovery.k8s.io;v={form.version};as={AGGREGATED}")
+        objects = target(asked.path)
+        if objects and asked.method == "GET" and not objects.subresource and is_watch(asked.query):
+            return _Stream(Watch(self.cluster.store, objects, asked.query), form, asked.query)
+        response = self.cluster.store.answer(asked)
+        if objects is None or not 200 <= response.status < 300 or response.body["kind"] == "Status":
+            return response
+        return response._replace(body=self._formed(form, objects.kind, response.body, asked.query))
+
+    def _formed(self, form: Form, kind: Kind, document: Mapping[str, Any], query: Mapping[str, str]) -> Mapping[str, Any]:
+        return form.of(kind, document, query.get("includeObject", ""), self.cluster.reactions.now)
+
+    async def _stream(self, request: web.BaseRequest, asked: _Stream) -> web.StreamResponse:
+        """Tell a watcher of changes until its time is over or it goes away."""
+        watch, form, query = asked
+        changes: asyncio.Queue[Change] = asyncio.Queue()
+        events = list(watch.first())
+        self.cluster.store.watchers.append(changes.put_nowait)
+        seconds = query.get("timeoutSeconds", "")
+        ends = self._loop.time() + (min(int(seconds), _LONGEST_WATCH) if re.fullmatch("[0-9]{1,9}", seconds) else _LONGEST_WATCH)
+        response = web.StreamResponse(headers={"Content-Type": JSON})
+        try:
+            await response.prepare(request)
+            while True:
+                for event in events:
+                    await response.write(_line(event, self._event_object(form, watch.kind, event, query)))
+                left = ends - self._loop.time()
+                try:
+                    change = await asyncio.wait_for(changes.get(), min(left, _BOOKMARK_EVERY))
+                except TimeoutError:
+                    events = [watch.bookmark()] if watch.wants_bookmarks else []
+                    if left > _BOOKMARK_EVERY:
+                        continue
+                    for event in events:
+                        await response.write(_line(event, event.object))
+                    await response.write_eof()
+                    return response
+                event_of_change = watch.of(change)
+                events = [event_of_change] if event_of_change else []
+        except ConnectionResetError:  # the watcher went away
+            return response
+        finally:
+            self.cluster.store.watchers.remove(changes.put_nowait)
+
+    def _event_object(self, form: Form, kind: Kind, event: Event, query: Mapping[str, str]) -> Mapping[str, Any]:
+        return event.object if event.type == "BOOKMARK" else self._formed(form, kind, event.object, query)
 
     async def _asked(self, request: web.BaseRequest) -> tuple[Request, Response | None]:
         """The request, and its answer if it fails before it reaches the cluster."""
@@ -193,9 +285,20 @@ def _carries(authorization: str, token: str) -> bool:
 
 
 def _http(response: Response) -> web.Response:
-    headers = {"Retry-After": str(response.retry_after)} if response.retry_after is not None else {}
-    text = json.dumps(response.body, separators=(",", ":"))
-    return web.Response(status=response.status, text=text, content_type=JSON, headers=headers)
+    answer = _json(response.body)
+    answer.set_status(response.status)
+    if response.retry_after is not None:
+        answer.headers["Retry-After"] = str(response.retry_after)
+    return answer
+
+
+def _json(document: Mapping[str, Any], content_type: str = JSON) -> web.Response:
+    text = json.dumps(document, separators=(",", ":"))
+    return web.Response(body=text.encode(), headers={"Content-Type": content_type})
+
+
+def _line(event: Event, document: Mapping[str, Any]) -> bytes:
+    return json.dumps({"type": event.type, "object": document}, separators=(",", ":")).encode() + b"\n"
 
 
 def _bound(host: str, port: int) -> socket.socket:

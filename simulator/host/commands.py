@@ -13,7 +13,6 @@ their own NVML and with a stub; kmod's libkmod-module.c; NVIDIA's open kernel mo
 from __future__ import annotations
 
 import errno
-import fnmatch
 import os
 import posixpath
 import stat
@@ -22,6 +21,7 @@ from typing import Final, NamedTuple
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
 
+from simulator.host import modprobe
 from simulator.host.kernel import Answers, Kernel
 from simulator.host.spec import HostSpec, PciFunction, Program
 from simulator.host.tree import HOST, Tree
@@ -34,14 +34,6 @@ _MOST_HANDOVERS: Final = 16
 _SHELL: Final = "/bin/sh"
 _IN_EVERY_KERNEL: Final = frozenset({"vfio", "vfio_pci", "vfio_pci_core", "vfio_iommu_type1"})
 """Modules that no distribution leaves out."""
-_MODPROBE_DIRECTORIES: Final = (
-    "/etc/modprobe.d",
-    "/run/modprobe.d",
-    "/usr/local/lib/modprobe.d",
-    "/usr/lib/modprobe.d",
-    "/lib/modprobe.d",
-)
-"""A file in an earlier one hides a file of the same name in a later one."""
 
 
 class Chroot(NamedTuple):
@@ -265,7 +257,7 @@ class Commands:
         return (
             (name in self.installable or name in _IN_EVERY_KERNEL)
             and name not in self._denied_modules()
-            and self._goes_on_to_load(name)
+            and modprobe.goes_on_to_load(self.tree, name)
             and self._init_module.next(name, self.kernel.pod_exists) in {"ok", "real"}
         )
 
@@ -291,39 +283,6 @@ class Commands:
             return set()
         values = (word.partition("=")[2] for word in words if word.startswith("module_blacklist="))
         return {name for value in values for name in value.split(",")}
-
-    def _goes_on_to_load(self, name: str) -> bool:
-        """What modprobe.d says: `alias NAME off` stops it, and so does `install NAME COMMAND` unless that loads it itself."""
-        lines = [line.split() for line in self._modprobe_lines()]
-        for words in lines:
-            if words[0] == "alias" and words[2:] == ["off"] and _matches(name, words[1]):
-                return False
-        for words in lines:
-            if words[0] == "install" and len(words) > 2 and _matches(name, words[1]):
-                return any(word.endswith("modprobe") for word in words) and not {"-i", "--ignore-install"}.isdisjoint(words)
-        return True
-
-    def _modprobe_lines(self) -> Iterator[str]:
-        files: dict[str, str] = {}
-        for directory in _MODPROBE_DIRECTORIES:
-            found = self.tree.directory(directory, root=HOST)
-            for file in found.entries if found else ():
-                if file.endswith(".conf"):
-                    files.setdefault(file, f"{directory}/{file}")
-        for _, path in sorted(files.items()):
-            try:
-                node = self.tree.find(path, root=HOST)
-            except OSError:
-                continue
-            text = "" if isinstance(node, FakeDirectory) else node.contents or ""
-            for line in text.replace("\\\n", " ").splitlines():
-                if line.strip() and not line.lstrip().startswith("#"):
-                    yield line
-
-
-def _matches(name: str, pattern: str) -> bool:
-    """Module names in modprobe's configuration are patterns, and a dash is an underscore."""
-    return fnmatch.fnmatchcase(name, pattern.replace("-", "_"))
 
 
 _LIBRARY_MISSING: Final = ProcessResult(

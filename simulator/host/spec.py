@@ -201,6 +201,7 @@ KEYS: Final = (
     "files",
     "directories",
     "mounts",
+    "proc_modules",
     "container",
     "kernel",
 )
@@ -235,6 +236,7 @@ def read_host(place: Place, name: str) -> HostSpec:
         files=tuple(_file(path, item) for path, item in place.entries("files")),
         directories=tuple(_path(item) for item in place.elements("directories")),
         mounts=tuple(_path(item) for item in place.elements("mounts")),
+        proc_modules=_proc_modules(place),
         container_files=tuple(_file(path, item) for path, item in (container.entries("files") if container else ())),
         container_programs={
             key: None if item.value is None else _container_program(key, item)
@@ -405,7 +407,7 @@ def _modules(place: Place) -> tuple[Module, ...]:
                 size.integer(0, 2**40) if size else 16384,
                 tuple(_module_name(holder) for holder in item.elements("used_by")),
                 users.integer(0, 2**20) if users else 0,
-                _text(item, "taint") or "(OE)",
+                taint.text() if (taint := item.get("taint")) else "(OE)",
                 _version(version) if (version := item.get("version")) else "",
             )
         )
@@ -442,6 +444,7 @@ def _program(path: str, place: Place, host_architecture: str) -> Program:
         place.fail("has both exec and exit_code", "the program it hands over to decides")
     machine = architecture.choice(*LOADERS) if architecture else ""
     is_binary = bool(version or machine or needs)
+    default = usual_interpreter(machine or host_architecture, is_binary=is_binary)
     return Program(
         path=_key_path(place, path),
         stdout=_text(place, "stdout"),
@@ -450,11 +453,16 @@ def _program(path: str, place: Place, host_architecture: str) -> Program:
         mode=_mode(place),
         driver_version=_version(version) if version else "",
         state=state.choice(*STATES) if (state := place.get("state")) else "ok",
-        interpreter=_interpreter(place, interpreter, LOADERS[machine or host_architecture] if is_binary else "/bin/sh"),
+        interpreter=_interpreter(place, interpreter, default),
         hands_over_to=_other_program(other, place, path) if other else "",
         needs=needs,
         architecture=machine,
     )
+
+
+def usual_interpreter(architecture: str, *, is_binary: bool) -> str:
+    """What the kernel needs to start a program of which nothing else is said."""
+    return LOADERS[architecture] if is_binary else "/bin/sh"
 
 
 def _version(place: Place) -> str:
@@ -487,10 +495,10 @@ def _container_program(name: str, place: Place) -> Program:
     )
 
 
-def _mode(place: Place) -> int:
+def _mode(place: Place, default: int = 0o755) -> int:
     item = place.get("mode")
     if item is None:
-        return 0o755
+        return default
     value = item.text()
     if not re.fullmatch(r"0?[0-7]{3}", value):
         item.fail(f'is "{value}"', 'write permission bits in quotes: "0755"')
@@ -498,7 +506,16 @@ def _mode(place: Place) -> int:
 
 
 def _file(path: str, place: Place) -> File:
-    return File(_key_path(place, path), place.text())
+    if not isinstance(place.value, dict):
+        return File(_key_path(place, path), place.text())
+    place.mapping(("text", "mode"))
+    return File(_key_path(place, path), _text(place, "text"), _mode(place, 0o644))
+
+
+def _proc_modules(place: Place) -> str | None:
+    if (item := place.get("proc_modules")) is not None:
+        return item.text()
+    return None if place.has("proc_modules") else ""
 
 
 def _link_target(place: Place) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import stat
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
@@ -60,13 +60,15 @@ class Tree:
         self, start: FakeDirectory, parts: list[str], path: str, root: FakeDirectory, *, follow: bool = True
     ) -> tuple[FakeFile, list[FakeDirectory]]:
         trail: list[FakeDirectory] = [start]
-        todo = [part for part in reversed(parts) if part not in {"", "."}]
+        todo = _steps(parts)
         node: FakeFile = start
         links = 0
         while todo:
             part = todo.pop()
             if not isinstance(node, FakeDirectory):
                 raise failure(errno.ENOTDIR, path)
+            if part == ".":
+                continue
             if part == "..":
                 if len(trail) > 1:
                     trail.pop()
@@ -84,7 +86,7 @@ class Tree:
                 if links > _MOST_LINKS:
                     raise failure(errno.ELOOP, path)
                 target = child.contents or ""
-                todo += [step for step in reversed(target.split("/")) if step not in {"", "."}]
+                todo += _steps(target.split("/"))
                 if target.startswith("/"):
                     trail = [root]
                     node = root
@@ -207,10 +209,10 @@ class Tree:
     def remove(self, path: str) -> None:
         """`os.Remove` of Go: unlink, else rmdir, and of the two errors the telling one. Raises OSError."""
         directory, name = self.parent(path)
-        found = directory.entries.get(name)
-        if found is None:
-            raise failure(errno.ENOENT, path)
-        if isinstance(found, FakeDirectory) and found.entries:
+        if name == ".":
+            raise failure(errno.EINVAL, path)
+        found = self.find(path, follow=False)
+        if isinstance(found, FakeDirectory) and (found.entries or name == ".."):
             raise failure(errno.ENOTEMPTY, path)
         directory.remove_entry(name)
 
@@ -227,6 +229,12 @@ class Tree:
         directory, name = self.parent(path)
         directory.remove_entry(name)
         directory.add_entry(before)
+
+
+def _steps(parts: Sequence[str]) -> list[str]:
+    """A path's parts, last first. A slash at the end is a step too: only from a directory can it be taken."""
+    steps = [part for part in reversed(parts) if part]
+    return steps if parts[-1] else [".", *steps]
 
 
 _Node = TypeVar("_Node", bound=FakeFile)

@@ -2,8 +2,9 @@
 
 Source: k8s.io/client-go/tools/clientcmd client_config.go `BuildConfigFromFlags`, loader.go, validation.go; client-go/rest
 config.go `InClusterConfig`. Of a kubeconfig what decides where requests go and whether it is usable is read: the current
-context, its cluster's server, the files that are named. Plugins, impersonation, proxies and what certificates hold are not
-modelled. YAML's syntax errors are go-yaml's as far as PyYAML finds the same ones.
+context, its cluster's server, the files that are named, and what client and server prove themselves with; a port
+makes use of that. Plugins, impersonation, proxies and what certificates hold are not modelled. YAML's syntax errors are go-yaml's
+as far as PyYAML finds the same ones.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
+from urllib.parse import unquote
 
 import yaml
 
-from simulator.gocompat import GoError, PathError, quote
+from simulator.gocompat import GoError, PathError, errno_of, quote, trim_space
 from simulator.kube.profile import Libraries
-from simulator.ports import Host, Output
+from simulator.ports import Credentials, Host, Output, Server
 
 _TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 _ROOT_CA: Final = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
@@ -32,17 +34,11 @@ _NOT_IN_CLUSTER: Final = (
 )
 
 
-class Server(NamedTuple):
-    """Base URL of the API server, and its host:port."""
-
-    url: str
-    address: str
-
-
 class RestConfig(NamedTuple):
-    """`rest.Config`: the API server as the configuration names it, and why its token is of no use."""
+    """`rest.Config`: the API server as the configuration names it, how to log in, and why the token is of no use."""
 
     host: str
+    credentials: Credentials = Credentials()
     token_problem: str = ""
 
 
@@ -80,7 +76,8 @@ def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: L
             f"E{stamp} config.go:{libraries.root_ca_line}] Expected to load root CA config from {_ROOT_CA}, but got err: {failure}\n"
         )
     address = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-    return RestConfig(f"https://{address}", "" if token else f"read empty token from file {quote(_TOKEN)}")
+    credentials = Credentials(token=trim_space(token), ca_file="" if failure else _ROOT_CA)
+    return RestConfig(f"https://{address}", credentials, "" if token else f"read empty token from file {quote(_TOKEN)}")
 
 
 def _read(path: str, host: Host) -> str:
@@ -88,7 +85,7 @@ def _read(path: str, host: Host) -> str:
         return host.read_file(path)
     except OSError as error:
         operation = "read" if error.errno == errno.EISDIR else "open"
-        raise PathError(operation, path, error.errno or 0) from None
+        raise PathError(operation, path, errno_of(error)) from None
 
 
 def _root_ca_failure(host: Host) -> GoError | None:
@@ -127,11 +124,50 @@ def _from_file(path: str, host: Host) -> RestConfig:
     if problems:
         text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise GoError(f"invalid configuration: {text}")
-    return RestConfig(str(clusters[cluster_name]["server"]))
+    cluster = clusters[cluster_name]
+    server = str(cluster["server"])
+    if not server.lower().startswith("https://"):  # "only try to read the auth information if we are secure"
+        return RestConfig(server)
+    return RestConfig(server, _credentials(cluster, users.get(user_name, {}), path, host))
+
+
+def _credentials(cluster: Mapping[str, Any], user: Mapping[str, Any], path: str, host: Host) -> Credentials:
+    """`getServerIdentificationPartialConfig`, `getUserIdentificationPartialConfig`. Raises GoError for an unreadable token."""
+    ca_file, cert_file, key_file, token_file = (
+        _local(entry, key, path)
+        for entry, key in (
+            (cluster, "certificate-authority"),
+            (user, "client-certificate"),
+            (user, "client-key"),
+            (user, "tokenFile"),
+        )
+    )
+    token = str(user.get("token") or "")
+    if not token and token_file:
+        token = trim_space(_read(token_file, host))
+    return Credentials(
+        token=token,
+        username=str(user.get("username") or ""),
+        password=str(user.get("password") or ""),
+        ca_file=ca_file,
+        ca_data=str(cluster.get("certificate-authority-data") or ""),
+        cert_file=cert_file,
+        cert_data=str(user.get("client-certificate-data") or ""),
+        key_file=key_file,
+        key_data=str(user.get("client-key-data") or ""),
+        server_name=str(cluster.get("tls-server-name") or ""),
+        insecure=cluster.get("insecure-skip-tls-verify") is True,
+    )
+
+
+def _local(entry: Mapping[str, Any], key: str, path: str) -> str:
+    """`ResolveLocalPaths`: a file that a kubeconfig names, as seen from the kubeconfig; "" if it names none."""
+    file = str(entry.get(key) or "")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else ""
 
 
 def _unloaded(path: str, cause: GoError) -> GoError:
-    return GoError(f'error loading config file "{path}": {cause}', cause)
+    return GoError(f'error loading config file "{path}": {cause}')
 
 
 # --- the document ---------------------------------------------------------------------------------------------------
@@ -148,9 +184,9 @@ class _Loader(yaml.SafeLoader):
     def construct_undefined(self, node: yaml.Node) -> Any:
         match node:
             case yaml.MappingNode():
-                return self.construct_mapping(node, deep=True)
+                return self.construct_mapping(node)
             case yaml.SequenceNode():
-                return self.construct_sequence(node, deep=True)
+                return self.construct_sequence(node)
             case _:
                 return self.construct_scalar(node)  # type: ignore[arg-type]  # there is no fourth kind of node
 
@@ -213,13 +249,13 @@ def _wrong_types(document: Mapping[str, Any]) -> Iterator[str]:
                     yield f"{_json_kind(entry)} into Go struct field Config.{word}s of type v1.Named{kind}"
                 continue
             value = entry.get(word)
-            if word > "name":
+            if word == "user":
                 yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
             if isinstance(value, Mapping):
                 yield from _no_strings(value, fields, f"{kind}.{word}s.{word}")
             elif value is not None:
                 yield f"{_json_kind(value)} into Go struct field Named{kind}.{word}s.{word} of type v1.{kind}"
-            if word < "name":
+            if word != "user":
                 yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
 
 
@@ -229,8 +265,8 @@ _PRINTED: Final = {
         " disable-compression:bool extensions:[]"
     ),
     "user": (
-        "client-certificate client-certificate-data:bytes client-key client-key-data:bytes token tokenFile act-as act-as-uid"
-        " act-as-groups:list act-as-user-extra:map[] username password auth-provider:<nil> exec:<nil> extensions:[]"
+        "client-certificate client-certificate-data:bytes client-key client-key-data:bytes token tokenFile as as-uid"
+        " as-groups:list as-user-extra:map[] username password auth-provider:<nil> exec:<nil> extensions:[]"
     ),
     "context": "cluster user namespace extensions:[]",
 }
@@ -245,8 +281,8 @@ def _duplicates(document: Mapping[str, Any]) -> Iterator[str]:
         for twice in (name for index, name in enumerate(names) if name in names[:index]):
             kind = _STRINGS[word][0]
             listed = " ".join(
-                f"{{{name} {{{' '.join(_printed(entry.get(word) or {}, field) for field in fields.split())}}}}}"
-                for name, entry in zip(names, entries, strict=True)
+                f"{{{entry.get('name') or ''} {{{' '.join(_printed(entry.get(word) or {}, field) for field in fields.split())}}}}}"
+                for entry in entries
             )
             yield (
                 f"error converting *[]Named{kind} into *map[string]*api.{kind}: duplicate name {quote(twice)} in list: [{listed}]"
@@ -326,8 +362,6 @@ def _yaml_error(error: yaml.YAMLError, text: str) -> str:
     at_end = mark.index >= len(text) and mark.column > 0 and (not scanning or problem == "could not find expected ':'")
     line = mark.line + at_end  # the end of the text is on a line of its own
     line += bool(line) and scanning
-    if not line and error.context_mark:
-        line = error.context_mark.line
     return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
 
 
@@ -372,14 +406,13 @@ def _user_problems(name: str, user: Mapping[str, Any], path: str, host: Host) ->
 
 
 def _unreadable(key: str, word: str, name: str, entry: Mapping[str, Any], path: str, host: Host) -> list[str]:
-    file = str(entry.get(key) or "")
+    file = _local(entry, key, path)
     if not file:
         return []
-    file = posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
     try:
         host.stat(file)
     except OSError as error:
-        return [f"unable to read {word} {file} for {name} due to {PathError('open', file, error.errno or 0)}"]
+        return [f"unable to read {word} {file} for {name} due to {PathError('open', file, errno_of(error))}"]
     return []
 
 
@@ -400,6 +433,10 @@ def new_for_config(config: RestConfig) -> Server:
         raise GoError(f"host must be a URL or a host:port pair: {quote(config.host)}")
     scheme, user, name, port, path = (part or "" for part in found.groups())
     scheme = scheme.lower() or "http"
+    credentials = config.credentials
+    if user and not (credentials.token or credentials.username or credentials.password):
+        username, _, password = user.removesuffix("@").partition(":")
+        credentials = credentials._replace(username=unquote(username), password=unquote(password))
     user = re.sub(":.*@", ":***@", user)
     address = name + (port if len(port) > 1 else ":443" if scheme == "https" else ":80")
-    return Server(f"{scheme}://{user}{name}{port}{path.rstrip('/')}", address)
+    return Server(f"{scheme}://{user}{name}{port}{path.rstrip('/')}", address, credentials)

@@ -21,7 +21,6 @@ from simulator.kube.rest import (
     is_bad_request,
     is_forbidden,
     is_not_found,
-    is_resource_expired,
     is_too_many_requests,
 )
 from simulator.kube.waiting import concurrent, deadline, poll
@@ -350,15 +349,14 @@ def run_cordon_or_uncordon(client: Clientset, node: Object, *, desired: bool) ->
     try:
         yield from client.patch_node(node["metadata"]["name"], {"spec": {"unschedulable": True if desired else None}})
     except GoError as failure:
-        raise GoError(f"cordon error: {failure}", failure) from None
+        raise GoError(f"cordon error: {failure}") from None
 
 
 def _enhance_list_error(failure: GoError, label_selector: str, field_selector: str) -> GoError:
     """`resource.EnhanceListError`: more words for a bad request or a missing resource."""
-    if is_resource_expired(failure) or not (is_bad_request(failure) or is_not_found(failure)):
+    if not (is_bad_request(failure) or is_not_found(failure)):
         return failure
-    text = (
+    return GoError(
         f"Unable to find {quote('/v1, Resource=pods')} that match label selector {quote(label_selector)},"
         f" field selector {quote(field_selector)}: {failure}"
     )
-    return failure.with_text(text) if isinstance(failure, StatusError) else GoError(text)

@@ -13,12 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
-from urllib.parse import quote as percent_encode
-from urllib.parse import urlencode
 
 from simulator.gocompat import SECOND, Duration, GoError, format_duration, quote, wrap
 from simulator.kube.profile import Libraries
-from simulator.ports import Clock, Cluster, ConnectionDropped, ConnectionRefused, Output, Request, Response
+from simulator.ports import (
+    Clock,
+    Cluster,
+    ConnectionDropped,
+    ConnectionFailed,
+    ConnectionRefused,
+    Output,
+    Request,
+    Response,
+    Server,
+)
 
 T = TypeVar("T")
 Waiting: TypeAlias = Generator[Duration, None, T]
@@ -44,13 +52,6 @@ class StatusError(GoError):
         details = document.get("details") or {}
         self.causes = frozenset(str(cause.get("reason", "")) for cause in details.get("causes") or ())
 
-    def with_text(self, text: str) -> StatusError:
-        """The same error, reworded."""
-        return StatusError(
-            self.status,
-            {"message": text, "reason": self.reason, "details": {"causes": [{"reason": cause} for cause in self.causes]}},
-        )
-
 
 def _has(error: GoError, reason: str, status: int) -> bool:
     if not isinstance(error, StatusError):
@@ -71,11 +72,6 @@ def is_forbidden(error: GoError) -> bool:
 def is_bad_request(error: GoError) -> bool:
     """`apierrors.IsBadRequest`."""
     return _has(error, "BadRequest", 400)
-
-
-def is_resource_expired(error: GoError) -> bool:
-    """`apierrors.IsResourceExpired`: a continue token too old."""
-    return isinstance(error, StatusError) and error.reason == "Expired"
 
 
 def is_too_many_requests(error: GoError) -> bool:
@@ -116,14 +112,12 @@ class Connection:
 
     cluster: Cluster
     clock: Clock
-    server: str
-    """Base URL, without a trailing slash."""
-    address: str
-    """host:port, for the text of a refused connection."""
+    server: Server
     idle_since: list[Duration] = field(default_factory=list)
 
     def send(self, request: Request) -> Response:
         """`http.Client.Do`. A GET dropped on a kept connection is repeated at once. Raises GoError."""
+        request = request._replace(server=self.server)
         while True:
             reused = self._take()
             try:
@@ -133,16 +127,15 @@ class Connection:
                     continue
                 raise self._failure(request, _EOF) from None
             except ConnectionRefused:
-                raise self._failure(request, GoError(f"dial tcp {self.address}: connect: connection refused")) from None
+                raise self._failure(request, GoError(f"dial tcp {self.server.address}: connect: connection refused")) from None
+            except ConnectionFailed as failure:
+                raise self._failure(request, GoError(str(failure))) from None
             self.idle_since.append(self.clock.now)
             return response
 
     def url(self, request: Request) -> str:
         """The request's URL as Go prints it."""
-        text = self.server + percent_encode(request.path, safe="/:@!$&'()*+,;=~")
-        if request.query:
-            text += "?" + urlencode(sorted(request.query.items()))
-        return text
+        return self.server.url + request.target
 
     def _take(self) -> bool:
         while self.idle_since:
@@ -158,7 +151,7 @@ class UrlError(GoError):
     """`url.Error`: the operation, the URL, and what went wrong."""
 
     def __init__(self, operation: str, url: str, cause: GoError) -> None:
-        super().__init__(f"{operation} {quote(url)}: {cause}", cause)
+        super().__init__(f"{operation} {quote(url)}: {cause}")
         self.cause = cause
 
 
@@ -256,7 +249,7 @@ def _with_previous(error: GoError, previous: GoError | None) -> GoError:
     if previous is None or error.text == previous.text:
         return error
     cause = previous.cause if isinstance(previous, UrlError) else previous
-    return GoError(f"{error} - error from a previous attempt: {cause}", error)
+    return GoError(f"{error} - error from a previous attempt: {cause}")
 
 
 _FORBIDDEN_NAMES: Final = (".", "..")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from simulator import messages as m
-from simulator.gocompat import GoError, PathError, atoi, fields, wrapping
+from simulator.gocompat import GoError, PathError, atoi, errno_of, fields, wrapping
 from simulator.manager.log import Log
 from simulator.ports import Host
 
@@ -24,12 +24,9 @@ def list_modules(host: Host, log: Log, search: str, print_row: Callable[[str], N
         try:
             text = host.read_file(_PROC_MODULES)
         except OSError as error:
-            raise PathError("open", _PROC_MODULES, error.errno or 0) from None
+            raise PathError("open", _PROC_MODULES, errno_of(error)) from None
     log.info(m.MODULE_TABLE_HEADER)
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    for line in lines:
+    for line in text.split("\n"):
         if len(line.encode("utf-8", "surrogateescape")) >= _LONGEST_LINE:
             log.error(m.READING_MODULES_FAILED % m.LINE_TOO_LONG)
             raise GoError(m.LINE_TOO_LONG)
@@ -38,7 +35,7 @@ def list_modules(host: Host, log: Log, search: str, print_row: Callable[[str], N
 
 
 def _print_line(line: str, log: Log, print_row: Callable[[str], None]) -> None:
-    words = fields(line.removesuffix("\r"))
+    words = fields(line)
     if len(words) < 4:
         return
     try:

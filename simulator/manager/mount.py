@@ -8,17 +8,18 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-from simulator.gocompat import ErrnoError, GoError, errno_text
+from simulator.gocompat import GoError, PathError, errno_of, errno_text
 from simulator.ports import Host
 
 _MNT_DETACH: Final = 2
+_MOUNTS: Final = "/proc/self/mountinfo"
 
 
 def recursive_unmount(host: Host, target: str) -> None:
     """Unmount a path and what is mounted below it, deepest first.
 
-    Raises GoError only if the last of them fails; the others' failures are swallowed. On a target with two mounts
-    stacked only the top one goes.
+    Raises GoError only if the last of them fails, or if none can be listed; the others' failures are swallowed. On a target
+    with two mounts stacked only the top one goes.
     """
     try:
         host.unmount(target)
@@ -26,7 +27,11 @@ def recursive_unmount(host: Host, target: str) -> None:
         pass
     else:
         return
-    below = [point for point in host.mount_points() if (point + "/").startswith(target + "/")]
+    try:
+        points = host.mount_points()
+    except OSError as error:
+        raise PathError("open", _MOUNTS, errno_of(error)) from None
+    below = [point for point in points if (point + "/").startswith(target + "/")]
     below.sort(key=lambda point: -len(point))
     first_failure: GoError | None = None
     for index, point in enumerate(below):
@@ -36,7 +41,7 @@ def recursive_unmount(host: Host, target: str) -> None:
             if index == len(below) - 1:
                 if first_failure is None:
                     raise
-                raise GoError(f"{failure} (possible cause: {first_failure})", failure) from None
+                raise GoError(f"{failure} (possible cause: {first_failure})") from None
             first_failure = first_failure or failure
 
 
@@ -45,7 +50,7 @@ def unmount(host: Host, target: str) -> None:
     try:
         host.unmount(target)
     except OSError as error:
-        number = error.errno or 0
+        number = errno_of(error)
         if number == errno.EINVAL:
             return
-        raise GoError(f"umount {target}, flags: {_MNT_DETACH:#x}: {errno_text(number)}", ErrnoError(number)) from None
+        raise GoError(f"umount {target}, flags: {_MNT_DETACH:#x}: {errno_text(number)}") from None

@@ -64,7 +64,7 @@ def main(
                 rest_config = build_config_from_flags(settings.kubeconfig, env, ports.host, ports.output, flow.libraries, stamp())
             with wrapping(m.FAILED_TO_CREATE_CLIENTSET):
                 server = new_for_config(rest_config)
-        connection = Connection(ports.cluster, ports.clock, server.url, server.address)
+        connection = Connection(ports.cluster, ports.clock, server)
         clientset = Clientset(RestClient(connection, ports.clock, ports.output, flow.libraries, stamp))
         kube = flow.client(clientset, ports.clock, ports.output, ports.chance, log)
         steps = flow.steps(settings, env, ports.host, ports.clock, ports.output, kube)

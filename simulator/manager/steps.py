@@ -14,12 +14,12 @@ from typing import ClassVar, Final
 from simulator import labels
 from simulator import messages as m
 from simulator.config import Config
-from simulator.gocompat import SECOND, ErrnoError, GoError, PathError, quote, trim_space, wrapping
+from simulator.gocompat import SECOND, ErrnoError, GoError, PathError, errno_of, exit_status, quote, trim_space, wrapping
 from simulator.manager.kubernetes import GRACE_PERIOD, DrainOptions, KubeClient
 from simulator.manager.linuxutils import list_modules
 from simulator.manager.log import Log
 from simulator.manager.mount import recursive_unmount
-from simulator.ports import Clock, CommandNotFound, Host, Output
+from simulator.ports import Clock, Host, Output
 
 DRIVER_ROOT: Final = "/run/nvidia/driver"
 DRIVER_PID_FILE: Final = "/run/nvidia/nvidia-driver.pid"
@@ -216,7 +216,7 @@ class DriverManager:
         """`isHostDriver`: does `nvidia-smi` run in the host's root, exit 0, and print anything at all?"""
         try:
             result = self.host.run(_HOST_QUERY)
-        except CommandNotFound:
+        except GoError:
             return False
         if result.exit_code != 0 or not result.stdout:
             return False
@@ -291,7 +291,7 @@ class DriverManager:
             return self.host.read_file(path)
         except OSError as error:
             operation = "read" if isinstance(error, IsADirectoryError) else "open"
-            raise PathError(operation, path, error.errno or 0) from None
+            raise PathError(operation, path, errno_of(error)) from None
 
     def exists(self, path: str) -> bool:
         """`os.Stat` without an error."""
@@ -315,7 +315,7 @@ class DriverManager:
         try:
             self.host.delete_module(name)
         except OSError as error:
-            raise ErrnoError(error.errno or 0) from None
+            raise ErrnoError(errno_of(error)) from None
 
     def remove_pid_file(self) -> None:
         """Remove the PID file of the driver container that was here before, if there is one."""
@@ -329,7 +329,7 @@ class DriverManager:
         except OSError as error:
             if isinstance(error, FileNotFoundError) and may_be_missing:
                 return
-            self.log.warning(m.PID_FILE_STAYS % (path, PathError("remove", path, error.errno or 0)))
+            self.log.warning(m.PID_FILE_STAYS % (path, PathError("remove", path, errno_of(error))))
 
     def cleanup_driver(self) -> None:
         """`cleanupDriver`: unload the modules, unmount the driver's root, remove the PID file."""
@@ -386,12 +386,9 @@ class DriverManager:
     def unbind_vfio_pci(self) -> None:
         """`unbindVfioPCI`: `vfio-manage unbind --all`; its output is thrown away."""
         self.log.info(m.UNBINDING_VFIO)
-        try:
-            result = self.host.run(("vfio-manage", "unbind", "--all"))
-        except CommandNotFound:
-            raise GoError('exec: "vfio-manage": executable file not found in $PATH') from None
+        result = self.host.run(("vfio-manage", "unbind", "--all"))
         if result.exit_code != 0:
-            raise GoError(f"exit status {result.exit_code}")
+            raise GoError(exit_status(result.exit_code))
 
     def is_gpu_direct_rdma_enabled(self) -> bool:
         """`isGPUDirectRDMAEnabled`: asked for, and there is a Mellanox card."""

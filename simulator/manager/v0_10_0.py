@@ -44,7 +44,7 @@ class _KeepsDesiredDriver(DriverManager):
         if not self.is_driver_loaded():
             return True
         self.log.info(m.CHECKING_LOADED_DRIVER)
-        current = self.env.get(DRIVER_CONFIG_DIGEST, "")
+        current = self.env.get(DRIVER_CONFIG_DIGEST)
         if not current:
             self.log.warning(m.DIGEST_NOT_SET)
             return True

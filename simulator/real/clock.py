@@ -19,8 +19,9 @@ class WallClock:
 
     __slots__ = ("_due", "_loop", "_planned", "_started", "_timer")
 
-    def __init__(self) -> None:
-        self._started = time.monotonic_ns()
+    def __init__(self, *, stopped: bool = False) -> None:
+        """A `stopped` clock stands at 0 until `restart`."""
+        self._started = None if stopped else time.monotonic_ns()
         self._due: list[tuple[Duration, int, Callable[[], None]]] = []
         self._planned = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -29,7 +30,7 @@ class WallClock:
     @property
     def now(self) -> Duration:
         """Nanoseconds since the start."""
-        return time.monotonic_ns() - self._started
+        return 0 if self._started is None else time.monotonic_ns() - self._started
 
     def restart(self) -> None:
         """Let time begin again at 0; what is still planned keeps its time, counted from the new start."""
@@ -52,7 +53,7 @@ class WallClock:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._loop is not None and self._due:
+        if self._loop is not None and self._due and self._started is not None:
             self._timer = self._loop.call_later(max(self._due[0][0] - self.now, 0) / SECOND, self._ring)
 
     def _ring(self) -> None:

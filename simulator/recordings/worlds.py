@@ -7,10 +7,8 @@ otherwise. Its format is described beside the recordings.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Final
 
 from simulator.cluster.objects import (
@@ -42,6 +40,7 @@ _KUBECONFIG_TEXT: Final = json.dumps(
         "users": [{"name": "recording", "user": {}}],
     }
 )
+_ADDRESSES: Final = frozenset(f"{name}:6443" for name in ("127.0.0.1", "localhost", "0.0.0.0"))  # noqa: S104  # not listened on
 _LONGEST_RUN: Final = 420
 _VFIO_MANAGE: Final = Program("/usr/bin/vfio-manage")
 """The recorder's stand-in, where a case says nothing else: it does nothing."""
@@ -73,10 +72,9 @@ def environment(given: Mapping[str, Any], **defaults: str) -> dict[str, str]:
 def _world(given: Mapping[str, Any], case: str) -> World:
     env = environment(given, HOME="/", KUBECONFIG=_KUBECONFIG, PATH=":".join(_PATH))
     signal = given.get("signal")
-    cluster = _cluster(given.get("cluster") or {}, case)
     return World(
         host=_host(given.get("host") or {}, case),
-        cluster=replace(cluster, api_down=True) if _goes_elsewhere(given, env) else cluster,
+        cluster=_cluster(given.get("cluster") or {}, case),
         args=tuple(given.get("args") or ()),
         env=env,
         path=tuple(env.get("PATH", "").split(":")),
@@ -92,16 +90,6 @@ def _world(given: Mapping[str, Any], case: str) -> World:
         signal=(signal["name"], float(signal["after_s"])) if signal else None,
         stop_after=float(given.get("max_s") or _LONGEST_RUN),
         pid_1=False,
-    )
-
-
-def _goes_elsewhere(given: Mapping[str, Any], env: Mapping[str, str]) -> bool:
-    """Does the kubeconfig name another address than the recorder's server? Nothing listens there."""
-    args = list(given.get("args") or ())
-    path = args[args.index("--kubeconfig") + 1] if "--kubeconfig" in args[:-1] else env.get("KUBECONFIG", "")
-    text = ((given.get("host") or {}).get("files") or {}).get(path) or ""
-    return bool(re.search(r"\bserver\b", text)) and not re.search(
-        r"\bserver\W+(?i:http://)?([^/@\s]*@)?(127\.0\.0\.1|localhost|0\.0\.0\.0):6443\b", text
     )
 
 
@@ -175,6 +163,7 @@ def _cluster(given: Mapping[str, Any], case: str) -> ClusterSpec:
         api_down=bool(given.get("api_down")),
         eviction=discovery.get("eviction", "policy/v1"),
         page_size=given.get("list_page_size"),
+        addresses=_ADDRESSES,
         validates=False,
     )
 

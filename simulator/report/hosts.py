@@ -123,7 +123,16 @@ def details(judgement: Judgement, release: str) -> Iterator[str]:
     yield from _block("description", [host.description])
     yield from _block("source", [host.source])
     yield from _block("system", [f"{system}{kernel}, {host.architecture}" if system else ""])
-    yield from _block("root", [{"normal": "", "empty": "without a shell of its own", "absent": "not mounted at /host"}[host.root]])
+    yield from _block(
+        "root",
+        [
+            {
+                "normal": "",
+                "empty": "nothing but what is described: no shell, modprobe or loader of its own",
+                "absent": "not mounted at /host",
+            }[host.root]
+        ],
+    )
     yield from _block("GPUs", table([_function(function) for function in host.pci if function.is_gpu]) or ["none"])
     yield from _block("other PCI", table([_function(function) for function in host.pci if not function.is_gpu]))
     yield from _block("modules", [", ".join(module.name for module in host.modules) or "none"])

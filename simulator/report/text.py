@@ -1,23 +1,14 @@
-"""A run as text: the program's output as `kubectl logs` shows it, then what changed.
-
-The log's form is logrus' text formatter without a terminal: `time=... level=... msg=...`, quotes off, so that a message of
-several lines is several lines.
-"""
+"""A run as text: the program's output as `kubectl logs` shows it, then what changed."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
 
+from simulator import logrus
 from simulator.gocompat import SECOND, Duration
 from simulator.report.changes import Difference, differences
 from simulator.trace import LogLine, Outcome, StderrText, StdoutText
-
-
-def timestamp(start: datetime.datetime, at: Duration) -> str:
-    """RFC 3339 in UTC, whole seconds."""
-    moment = start + datetime.timedelta(microseconds=at // 1000)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def log_text(outcome: Outcome, start: datetime.datetime) -> str:
@@ -26,7 +17,8 @@ def log_text(outcome: Outcome, start: datetime.datetime) -> str:
     for event in outcome.events:
         match event:
             case LogLine():
-                out.append(f"time={timestamp(start, event.at)} level={event.level} msg={event.message}\n")
+                moment = start + datetime.timedelta(microseconds=event.at // 1000)
+                out.append(logrus.line(moment, event.level, event.message))
             case StdoutText() | StderrText():
                 out.append(event.text)
             case _:

@@ -9,7 +9,7 @@ import errno
 import posixpath
 from typing import Final
 
-from simulator.gocompat import ErrnoError, GoError, PathError
+from simulator.gocompat import ErrnoError, GoError, PathError, errno_of
 from simulator.ports import IoFailure, Stopped, VfioHost
 from simulator.vfio import messages as m
 
@@ -23,7 +23,7 @@ def read_file(host: VfioHost, path: str) -> str:
         return host.read_file(path)
     except OSError as error:
         was_open = isinstance(error, IoFailure | IsADirectoryError)
-        raise PathError("read" if was_open else "open", path, error.errno or 0) from None
+        raise PathError("read" if was_open else "open", path, errno_of(error)) from None
 
 
 def write_file(host: VfioHost, path: str, text: str) -> None:
@@ -36,7 +36,7 @@ def write_file(host: VfioHost, path: str, text: str) -> None:
     except OSError as error:
         if isinstance(error, IoFailure) and error.errno == errno.EAGAIN:
             raise Stopped from None
-        raise PathError("write" if isinstance(error, IoFailure) else "open", path, error.errno or 0) from None
+        raise PathError("write" if isinstance(error, IoFailure) else "open", path, errno_of(error)) from None
 
 
 def read_dir(host: VfioHost, path: str) -> list[str]:
@@ -44,7 +44,7 @@ def read_dir(host: VfioHost, path: str) -> list[str]:
     try:
         return host.list_directory(path)
     except OSError as error:
-        raise PathError("open", path, error.errno or 0) from None
+        raise PathError("open", path, errno_of(error)) from None
 
 
 def stat(host: VfioHost, path: str) -> None:
@@ -52,7 +52,7 @@ def stat(host: VfioHost, path: str) -> None:
     try:
         host.stat(path)
     except OSError as error:
-        raise PathError("stat", path, error.errno or 0) from None
+        raise PathError("stat", path, errno_of(error)) from None
 
 
 def exists(host: VfioHost, path: str) -> bool:
@@ -69,7 +69,7 @@ def read_link(host: VfioHost, path: str) -> str:
     try:
         return host.read_link(path)
     except OSError as error:
-        raise PathError("readlink", path, error.errno or 0) from None
+        raise PathError("readlink", path, errno_of(error)) from None
 
 
 def eval_symlinks(host: VfioHost, path: str) -> str:
@@ -81,7 +81,7 @@ def eval_symlinks(host: VfioHost, path: str) -> str:
             raise GoError(m.TOO_MANY_LINKS) from None
         if error.errno == errno.ENOTDIR:
             raise ErrnoError(errno.ENOTDIR) from None
-        raise PathError("lstat", path, error.errno or 0) from None
+        raise PathError("lstat", path, errno_of(error)) from None
 
 
 def is_not_exist(error: GoError) -> bool:

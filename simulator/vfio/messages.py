@@ -94,8 +94,6 @@ FAILED_TO_READ_NUM_VFS: Final = "unable to read sriov_numvfs for"
 FAILED_TO_CONVERT_NUM_VFS: Final = "unable to convert sriov_numvfs to uint64"
 
 # --- Go's standard library --------------------------------------------------------------------------------------
-NOT_ON_PATH: Final = 'exec: "%s": executable file not found in $PATH'
-EXIT_STATUS: Final = "exit status %d"
 TOO_MANY_LINKS: Final = "EvalSymlinks: too many links"
 
 # --- scripts/vfio-manage, v0.9.x --------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from simulator.gocompat import GoError, quote, trim_space, wrapping
-from simulator.ports import CommandNotFound, Output, VfioHost
+from simulator.gocompat import GoError, exit_status, quote, trim_space, wrapping
+from simulator.ports import Output, VfioHost
 from simulator.vfio import messages as m
 from simulator.vfio.files import (
     SYS_DEVICES,
@@ -104,12 +104,9 @@ class NvPassthrough:
 
     def load(self, module: str) -> None:
         """`KernelModules.Load` of internal/linuxutils/kmod.go: `chroot <host root> modprobe <module>`."""
-        try:
-            result = self.host.run(("chroot", self.host_root, "modprobe", module))
-        except CommandNotFound:
-            raise GoError(m.NOT_ON_PATH % "chroot") from None
+        result = self.host.run(("chroot", self.host_root, "modprobe", module))
         if result.exit_code != 0:
-            raise GoError(m.EXIT_STATUS % result.exit_code)
+            raise GoError(exit_status(result.exit_code))
 
     def bind(self, device: str, driver: str) -> None:
         """`bind`."""

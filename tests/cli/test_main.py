@@ -140,7 +140,7 @@ def test_the_start_can_be_moved(capsys):
         (["--host", "clean", "--start", "yesterday"], "is no date"),
         (["--host", "clean", "-o", "xml"], "invalid choice"),
         (["--bogus"], "see dmsim run --help"),
-        ([], "one of the arguments --host --world is required"),
+        ([], "one of the arguments --host --host-image --world is required"),
         (["--world", "/nonexistent.yaml"], "does not exist"),
     ],
 )

@@ -144,3 +144,37 @@ def test_json_patch_never_crashes(operations):
     """Any list is applied or is one error."""
     with contextlib.suppress(GoError):
         patch.apply(patch.JSON, {"a": [1, {"b": 2}]}, operations)
+
+
+@pytest.mark.parametrize(
+    ("document", "change", "result"),
+    [
+        ({"a": 1, "b": 2}, {"$retainKeys": ["b", "c"], "c": 3}, {"b": 2, "c": 3}),
+        ({"finalizers": "odd"}, {"$deleteFromPrimitiveList/finalizers": ["x"]}, {"finalizers": []}),
+    ],
+)
+def test_strategic_directives_of_kubectl(document, change, result):
+    """Keys that are kept, and a list that is none."""
+    assert patch.apply(patch.STRATEGIC, document, change) == result
+
+
+@pytest.mark.parametrize("change", [{"$patch": {}}, {"$patch": "bogus"}, {"$retainKeys": 1}, {"$deleteFromPrimitiveList/a": {}}])
+def test_strategic_directives_that_are_none(change):
+    """One error each."""
+    with pytest.raises(GoError):
+        patch.apply(patch.STRATEGIC, {"a": [1]}, change)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "move", "path": "/b"},
+        {"op": "copy", "path": "/b", "from": 1},
+        {"op": {}, "path": "/a"},
+        {"op": "remove", "path": "/a/" + "9" * 5000},
+    ],
+)
+def test_json_patch_operations_that_are_none(operation):
+    """One error each."""
+    with pytest.raises(GoError):
+        patch.apply(patch.JSON, {"a": [1]}, [operation])

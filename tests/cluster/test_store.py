@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from simulator.clock import VirtualClock
 from simulator.cluster.fake import FakeCluster
-from simulator.cluster.objects import DROP, Budget, ClusterSpec, Fault, Node, Owner, Pod, ResourceClaim
+from simulator.cluster.objects import DROP, Budget, ClusterSpec, Fault, Node, Owner, Pod, ResourceClaim, read_cluster
 from simulator.gocompat import SECOND
 from simulator.ports import ConnectionDropped, ConnectionRefused, Request
+from simulator.reading import InputError, parse_document
 
 PATCH = "application/strategic-merge-patch+json"
 
@@ -227,3 +228,10 @@ def test_any_request_has_an_answer(method, parts, body):
     made, _ = cluster(Pod("a", "p"))
     response = ask(made, method, "/" + "/".join(parts), body, PATCH)
     assert 200 <= response.status <= 599
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "http://a:1", "a:b", "a b:1", ":1"])
+def test_an_address_that_is_none(text):
+    """Is refused with its place."""
+    with pytest.raises(InputError, match=r"addresses\[0\].*is no address"):
+        read_cluster(parse_document(f"addresses: ['{text}']", "f"), "c", "n")

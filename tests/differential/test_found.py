@@ -242,7 +242,8 @@ def test_only_the_first_document_counts():
 def test_a_server_s_address_as_errors_show_it():
     """The scheme in small letters, the password hidden, no query."""
     server = load(KUBECONFIG.replace("http://127.0.0.1:6443", "HTTP://u:p@127.0.0.1:6443/x/?a=b"))
-    assert server == ("http://u:***@127.0.0.1:6443/x", "127.0.0.1:6443")
+    assert server[:2] == ("http://u:***@127.0.0.1:6443/x", "127.0.0.1:6443")
+    assert (server.credentials.username, server.credentials.password) == ("u", "p")
 
 
 def test_an_empty_token():
@@ -254,9 +255,26 @@ def test_an_empty_token():
         new_for_config(config)
 
 
-@pytest.mark.parametrize(("server", "down"), [("http://127.0.0.1:6444", True), ("http://127.0.0.1:6443", False)])
-def test_nothing_listens_elsewhere(server, down):
+@pytest.mark.parametrize(
+    ("server", "problem"),
+    [
+        ("http://127.0.0.1:6443", ""),
+        ("http://localhost:6443", ""),
+        ("http://u:p@127.0.0.1:6443", ""),
+        ("http://127.0.0.1:6444", "dial tcp 127.0.0.1:6444: connect: connection refused"),
+        ("https://127.0.0.1:6443", "http: server gave HTTP response to HTTPS client"),
+    ],
+)
+def test_nothing_listens_elsewhere(server, problem):
     """A recorded kubeconfig that names another address than the recorder's server meets a refused connection."""
-    files = {"/k": KUBECONFIG.replace("http://127.0.0.1:6443", server)}
-    given = {"env": {"KUBECONFIG": "/k"}, "host": {"files": files}, "cluster": {}}
-    assert world_of(Recording(case="c", release="v0.10.0", input=given, observed={}, file="f")).cluster.api_down == down
+    given = {
+        "args": ["uninstall_driver"],
+        "env": {"KUBECONFIG": "/k", "NODE_NAME": "n"},
+        "host": {"files": {"/k": KUBECONFIG.replace("http://127.0.0.1:6443", server)}, "container_commands": {"chroot": None}},
+        "cluster": {"node": {"name": "n"}},
+    }
+    outcome = simulate(world_of(Recording(case="c", release="v0.10.0", input=given, observed={}, file="f")))
+    asked = f'failed to get node n: Get "{server.replace(":p@", ":***@")}/api/v1/nodes/n": '
+    assert (asked in outcome.log[-1].message) == bool(problem)
+    assert outcome.log[-1].message.endswith(problem)
+    assert outcome.exit_code == bool(problem)

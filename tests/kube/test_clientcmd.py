@@ -9,6 +9,7 @@ from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec
 from simulator.kube.clientcmd import build_config_from_flags, new_for_config
 from simulator.kube.profile import Libraries
+from simulator.ports import Credentials
 
 IN_CLUSTER = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -37,7 +38,7 @@ def build(kubeconfig="", env=None, files=(), directories=()):
 def test_in_a_pod():
     """The service's address, one warning."""
     server, text = build(env=IN_CLUSTER, files=[TOKEN, CERTIFICATE])
-    assert server == ("https://10.96.0.1:443", "10.96.0.1:443")
+    assert server[:2] == ("https://10.96.0.1:443", "10.96.0.1:443")
     assert text == (
         "W0101 X client_config.go:667] Neither --kubeconfig nor --master was specified."
         "  Using the inClusterConfig.  This might not work.\n"
@@ -47,7 +48,7 @@ def test_in_a_pod():
 def test_in_a_pod_with_an_ipv6_service():
     """Brackets."""
     server, _ = build(env={**IN_CLUSTER, "KUBERNETES_SERVICE_HOST": "fd00::1"}, files=[TOKEN, CERTIFICATE])
-    assert server == ("https://[fd00::1]:443", "[fd00::1]:443")
+    assert server[:2] == ("https://[fd00::1]:443", "[fd00::1]:443")
 
 
 def test_a_missing_certificate_is_an_error_that_is_only_logged():
@@ -82,6 +83,10 @@ CONTEXT = "contexts: [{name: x, context: {cluster: c}}]\n"
             "current-context: x\n",
             "invalid configuration: [context was not found for specified context: x, cluster has no server defined]",
         ),
+        (
+            "current-context: !!x y\n",
+            "invalid configuration: [context was not found for specified context: y, cluster has no server defined]",
+        ),
         ("current-context: x\n" + CONTEXT, NOTHING),
         (
             "current-context: x\nclusters: [{name: c, cluster: {}}]\n" + CONTEXT,
@@ -109,7 +114,7 @@ def test_the_current_contexts_server(server, url, address):
     """Without a scheme it is plain HTTP."""
     text = f'current-context: x\nclusters: [{{name: c, cluster: {{server: "{server}"}}}}]\n' + CONTEXT
     found, warnings = build("/k", files=[File("/k", text)])
-    assert found == (url, address)
+    assert found[:2] == (url, address)
     assert warnings == ""
 
 
@@ -121,14 +126,77 @@ def test_a_missing_file_and_a_directory():
         build("/k", directories=["/k"])
 
 
+def credentials(cluster="", user="", files=(), server="https://a"):
+    text = (
+        f"current-context: x\nclusters: [{{name: c, cluster: {{server: '{server}', {cluster}}}}}]\n"
+        f"contexts: [{{name: x, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
+    )
+    server, _ = build("/etc/kube/config", files=[File("/etc/kube/config", text), *files])
+    return server.credentials
+
+
+def test_what_a_kubeconfig_says_of_proof():
+    """Files as seen from the kubeconfig, data as it stands there."""
+    found = credentials(
+        "certificate-authority: ca.pem, tls-server-name: kubernetes",
+        "client-certificate: ../pki/c.pem, client-key-data: a2V5",
+        [File("/etc/kube/ca.pem", ""), File("/etc/pki/c.pem", "")],
+    )
+    assert found == Credentials(
+        ca_file="/etc/kube/ca.pem", cert_file="/etc/pki/c.pem", key_data="a2V5", server_name="kubernetes", insecure=False
+    )
+    assert credentials(
+        "certificate-authority-data: Y2E=", "client-certificate-data: Yw==, client-key: k", [File("/etc/kube/k", "")]
+    ) == (Credentials(ca_data="Y2E=", cert_data="Yw==", key_file="/etc/kube/k"))
+    assert credentials("insecure-skip-tls-verify: true") == Credentials(insecure=True)
+
+
+def test_how_a_kubeconfig_logs_in():
+    """A token, else a file that holds one, else a name and a password."""
+    assert credentials(user="token: t, tokenFile: missing") == Credentials(token="t")
+    assert credentials(user="tokenFile: t", files=[File("/etc/kube/t", " t\n")]) == Credentials(token="t")
+    assert credentials(user="username: u, password: p") == Credentials(username="u", password="p")
+    with pytest.raises(GoError, match=r"^open /etc/kube/missing: no such file or directory$"):
+        credentials(user="tokenFile: missing")
+
+
+def test_nothing_is_said_in_the_clear():
+    """Without TLS neither a token nor anything else of the kubeconfig's is used, nor looked for."""
+    assert credentials("insecure-skip-tls-verify: true", "token: t", server="http://a") == Credentials()
+    assert credentials(user="tokenFile: missing", server="a:80") == Credentials()
+
+
+def test_how_a_pod_logs_in():
+    """With its service account's token, by the root certificate beside it, if that can be loaded."""
+    server, _ = build(env=IN_CLUSTER, files=[TOKEN, CERTIFICATE])
+    assert server.credentials == Credentials(token="t", ca_file=f"{ACCOUNT}/ca.crt")
+    server, _ = build(env=IN_CLUSTER, files=[TOKEN])
+    assert server.credentials == Credentials(token="t")
+
+
+def test_a_login_in_the_url():
+    """Counts where there is no other."""
+    text = 'current-context: x\nclusters: [{name: c, cluster: {server: "http://n:p%40@a"}}]\n'
+    contexts = "contexts: [{name: x, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
+    assert build("/k", files=[File("/k", text + CONTEXT)])[0].credentials == Credentials(username="n", password="p@")
+    assert build("/k", files=[File("/k", text.replace("http:", "https:") + contexts)])[0].credentials == Credentials(token="t")
+
+
 # What v0.10.0 itself said of each, after the file's name.
 BROKEN = [
+    (
+        "users: [{name: x, user: {as-groups: [a, b]}},{name: x}]",
+        (
+            'error converting *[]NamedAuthInfo into *map[string]*api.AuthInfo: duplicate name "x" in list:'
+            " [{x { []  []     [a b] map[]   <nil> <nil> []}} {x { []  []     [] map[]   <nil> <nil> []}}]"
+        ),
+    ),
     (
         "clusters: [{name: x, cluster: {server: a, insecure-skip-tls-verify: true, certificate-authority-data: YWI=}},{name: x}]",
         'error converting *[]NamedCluster into *map[string]*api.Cluster: duplicate name "x" in list: [{x {a  true  [97 98]  false []}} {x {  false  []  false []}}]',
     ),
     (
-        "users: [{name: x, user: {token: t, username: u, act-as: me, client-key: k}},{name: y},{name: x}]",
+        "users: [{name: x, user: {token: t, username: u, as: me, client-key: k}},{name: y},{name: x}]",
         "json: cannot unmarshal bool into Go struct field NamedAuthInfo.users.name of type string",
     ),
     (

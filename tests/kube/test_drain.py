@@ -14,7 +14,7 @@ from simulator.kube.drain import Helper, run_cordon_or_uncordon
 from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient, drive
 from simulator.manager.releases import flow
-from simulator.ports import Request
+from simulator.ports import Request, Server
 
 GPU = (Container({"nvidia.com/gpu": "1"}),)
 REPLICA = Owner("ReplicaSet", "app")
@@ -44,7 +44,7 @@ class Drain:
         fields = {"daemonsets": frozenset({("default", "ds")}), **(cluster or {})}
         self.cluster = FakeCluster(ClusterSpec("c", Node("n"), tuple(pods), **fields), self.clock)
         self.asked = []
-        connection = Connection(self, self.clock, "http://x", "x:80")
+        connection = Connection(self, self.clock, Server("http://x", "x:80"))
         self.client = Clientset(RestClient(connection, self.clock, self.streams, libraries, str))
         self.helper = Helper(self.client, self.clock, self.streams if writers else None, **options)
 
@@ -414,3 +414,18 @@ def test_a_cordon_that_fails():
     made = Drain(cluster={"faults": (Fault(method="PATCH", status=500),)})
     with pytest.raises(GoError, match=r"^cordon error: injected fault 500$"):
         drive(made.clock, run_cordon_or_uncordon(made.client, made.cluster.store.node, desired=True))
+
+
+def test_warnings_that_are_alike_are_said_once():
+    """The pods of one after a comma, the next after a semicolon."""
+
+    def judged(name, reason, text):
+        return drain.Judged(
+            {"metadata": {"namespace": "ns", "name": name}}, drain.PodStatus(delete=True, reason=reason, message=text)
+        )
+
+    listed = drain.PodList(
+        [judged("a", "Warning", "one"), judged("b", "Warning", "two"), judged("c", "Warning", "one"), judged("d", "Error", "three")]
+    )
+    assert listed.warnings() == "one: ns/a, ns/c; two: ns/b"
+    assert [str(error) for error in listed.errors()] == ["cannot delete three: ns/d"]

@@ -14,16 +14,17 @@ from simulator.kube.rest import (
     RateLimiter,
     RestClient,
     StatusError,
+    UrlError,
+    _with_previous,
     check_name,
     check_namespace,
     drive,
     is_bad_request,
     is_forbidden,
     is_not_found,
-    is_resource_expired,
     is_too_many_requests,
 )
-from simulator.ports import ConnectionDropped, ConnectionRefused, Request, Response
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request, Response, Server
 
 GET = Request("GET", "/api/v1/nodes/n")
 PATCH = Request("PATCH", "/api/v1/nodes/n", {}, {"spec": {}}, "application/strategic-merge-patch+json")
@@ -33,15 +34,18 @@ class Script:
     """A cluster that answers from a list, and notes when it was asked."""
 
     def __init__(self, clock, answers):
-        self.clock, self.answers, self.asked = clock, list(answers), []
+        self.clock, self.answers, self.asked, self.servers = clock, list(answers), [], []
 
     def request(self, request):
         self.asked.append(self.clock.now)
+        self.servers.append(request.server)
         answer = self.answers.pop(0) if self.answers else 200
         if answer == "drop":
             raise ConnectionDropped
         if answer == "refuse":
             raise ConnectionRefused
+        if answer == "fail":
+            raise ConnectionFailed("dial tcp: lookup x: no such host")
         status, retry = answer if isinstance(answer, tuple) else (answer, None)
         return Response(status, {"message": f"answer {status}", "reason": ""}, retry)
 
@@ -63,7 +67,7 @@ class Silent:
 def client(*answers):
     clock = VirtualClock()
     cluster = Script(clock, answers)
-    connection = Connection(cluster, clock, "http://127.0.0.1:6443", "127.0.0.1:6443")
+    connection = Connection(cluster, clock, Server("http://127.0.0.1:6443", "127.0.0.1:6443"))
     return RestClient(connection, clock, Silent(), Libraries(), lambda: "0101 00:00:00.000000       1"), cluster, clock
 
 
@@ -199,6 +203,21 @@ def test_a_long_wait_for_the_bucket_is_logged():
     assert 'verb="GET" URL="http://127.0.0.1:6443/api/v1/nodes/n"' in text
 
 
+def test_a_connection_that_fails_otherwise():
+    """The reason is what the port says; it is not tried again."""
+    rest, cluster, _ = client("fail")
+    with pytest.raises(GoError, match=r'^Get "http://127.0.0.1:6443/api/v1/nodes/n": dial tcp: lookup x: no such host$'):
+        drive(rest.clock, rest.do("core", GET))
+    assert len(cluster.asked) == 1
+
+
+def test_a_request_says_whom_it_is_sent_to():
+    """The cluster learns which server the configuration names."""
+    rest, cluster, _ = client()
+    drive(rest.clock, rest.do("core", GET))
+    assert cluster.servers == [rest.connection.server]
+
+
 def test_urls_are_encoded_as_go_does():
     """Query sorted, values escaped."""
     rest, _, _ = client()
@@ -262,14 +281,20 @@ def test_a_retry_ends_with_the_deadline(first, before):
         (is_forbidden, 403, "Forbidden"),
         (is_bad_request, 400, "BadRequest"),
         (is_too_many_requests, 429, "TooManyRequests"),
-        (is_resource_expired, 0, "Expired"),
     ],
 )
 def test_the_kind_of_an_error(predicate, status, reason):
     """By its reason; by the code if it has none; a 429 always; what the server never said is neither."""
     assert predicate(StatusError(status, {"reason": reason}))
     assert predicate(StatusError(418, {"reason": reason}))
-    assert predicate(StatusError(status, {})) is bool(status)
+    assert predicate(StatusError(status, {}))
     assert predicate(StatusError(status, {"reason": "Other"})) is (status == 429)
     assert not predicate(StatusError(418, {}))
     assert not predicate(GoError(reason))
+
+
+def test_what_went_wrong_before_is_told_without_its_url():
+    """Of a failed request only the cause, of any other error the text."""
+    dropped = UrlError("Get", "http://x/", GoError("EOF"))
+    assert str(_with_previous(GoError("new"), dropped)) == "new - error from a previous attempt: EOF"
+    assert str(_with_previous(GoError("new"), GoError("old"))) == "new - error from a previous attempt: old"

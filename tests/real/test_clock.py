@@ -75,3 +75,20 @@ def test_a_restart_begins_at_zero():
 
     assert happened(plan, 0.04) == [True]
     assert happened(plan, 0.08) == [True, "late"]
+
+
+def test_a_stopped_clock_stands_at_zero_until_it_is_restarted():
+    """Nothing is due meanwhile."""
+    clock, seen = WallClock(stopped=True), []
+    clock.plan(5 * MILLISECOND, lambda: seen.append(clock.now >= 5 * MILLISECOND))
+
+    async def drive():
+        clock.drive(asyncio.get_running_loop())
+        await asyncio.sleep(0.03)
+        assert (clock.now, seen) == (0, [])
+        clock.restart()
+        await asyncio.sleep(0.03)
+        clock.drive(None)
+
+    asyncio.run(drive())
+    assert seen == [True]

@@ -11,6 +11,7 @@ a traced program: that may itself wait for an answer that the agent has to help 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -25,8 +26,8 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from simulator.runners.container import seccomp, syscalls
 
-LARGEST: Final = 1 << 20
-"""The largest message, in bytes."""
+LARGEST: Final = 200_000
+"""The largest message, in bytes: a socket's buffer holds it, whatever the machine's settings."""
 MOST_DESCRIPTORS: Final = 8
 """The most descriptors that a message carries."""
 CANNOT_START: Final = 127
@@ -79,7 +80,6 @@ def main(caller: int, channel: int, container: int, root: int) -> NoReturn:
         os.waitpid(inner, 0)
         os._exit(0)
     try:
-        syscalls.die_with_parent(signal.SIGKILL)
         sock.send(b"{}")
         _Agent(sock, caller_lives, proc, permitted).serve()
         os._exit(0)
@@ -212,15 +212,15 @@ class _Agent:
         syscalls.unshare(syscalls.CLONE_NEWPID)
         process = os.fork()
         if process == 0:
+            told = socket.socket(fileno=channel)
             try:
                 syscalls.die_with_parent(signal.SIGKILL)
                 self._own_proc()
                 if relayed is not None:
                     _fork_under_init(relayed)
-                    syscalls.die_with_parent(signal.SIGKILL)
-                _execute(command, socket.socket(fileno=channel), (stdin, stdout, stderr))
+                _execute(command, told, (stdin, stdout, stderr))
             except OSError as error:
-                socket.socket(fileno=channel).send(_failure(error))
+                told.send(_failure(error))
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -257,7 +257,8 @@ class _Agent:
                 (status,) = _STATUS.unpack(relayed)
         for _ in self._proc_mounts()[program.proc_mounts :]:
             syscalls.unmount(_PROC, syscalls.MNT_DETACH)
-        os.write(program.status, _STATUS.pack(status))
+        with contextlib.suppress(BrokenPipeError):  # nobody wants to know
+            os.write(program.status, _STATUS.pack(status))
         os.close(program.status)
         os.close(program.lives)
         self._program = None

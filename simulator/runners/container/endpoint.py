@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
+import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -85,9 +86,17 @@ class Certificate(NamedTuple):
     root: str
 
 
-@lru_cache(maxsize=16)
 def certificate(address: str) -> Certificate:
-    """A certificate for an address, with a root of its own. Raises InputError without trustme."""
+    """The certificate for an address, with a root of its own; one for all threads. Raises InputError without trustme."""
+    with _ISSUING:
+        return _issued(address)
+
+
+_ISSUING: Final = threading.Lock()
+
+
+@lru_cache(maxsize=16)
+def _issued(address: str) -> Certificate:
     try:
         import trustme  # noqa: PLC0415
     except ImportError:

@@ -7,6 +7,7 @@ shared over the network) and those of other PID namespaces are not ours to judge
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
@@ -25,7 +26,6 @@ LABEL: Final = "dmsim.run"
 """On each container: the run that it belongs to."""
 _HOME_LABEL: Final = "dmsim.home"
 _FOLDER: Final = "dmsim-"
-_local = threading.local()
 _sweeping = threading.Lock()
 
 
@@ -41,17 +41,25 @@ def _modules() -> Any:
     return docker, testcontainers.core.container
 
 
+@cache
 def client() -> Any:
-    """A client of the engine, one for each thread. Raises InputError where none answers."""
-    if not hasattr(_local, "client"):
-        docker, _ = _modules()
-        try:
-            found = docker.from_env()
-            found.ping()
-        except docker.errors.DockerException as error:
-            raise InputError("", "", f"no Docker engine answers: {error}", "start it, or set DOCKER_HOST") from None
-        _local.client = found
-    return _local.client
+    """The client of the engine, for all threads. Raises InputError where none answers."""
+    docker, _ = _modules()
+    try:
+        found = docker.from_env()
+    except docker.errors.DockerException as error:
+        raise _no_engine(error) from None
+    try:
+        found.ping()
+    except docker.errors.DockerException as error:
+        found.close()
+        raise _no_engine(error) from None
+    atexit.register(found.close)
+    return found
+
+
+def _no_engine(error: Exception) -> InputError:
+    return InputError("", "", f"no Docker engine answers: {error}", "start it, or set DOCKER_HOST")
 
 
 @contextlib.contextmanager
@@ -70,6 +78,7 @@ def running(image: str, volumes: Mapping[str, str], **settings: Any) -> Iterator
     finally:
         if made._container is not None:
             remove(made._container)
+        made.get_docker_client().client.close()
 
 
 # --- marks and leftovers ----------------------------------------------------------------------------------------------
@@ -120,7 +129,7 @@ def _is_alive(mark: str) -> bool:
 
 
 def sweep() -> list[str]:
-    """Take away what processes that are gone have left: the names of what went."""
+    """Take away what processes that are gone have left: the names of what went. Raises InputError for what cannot be."""
     docker, _ = _modules()
     swept = []
     for container in client().containers.list(all=True, filters={"label": f"{_HOME_LABEL}={_home()}"}, ignore_removed=True):
@@ -130,20 +139,28 @@ def sweep() -> list[str]:
                 swept.append(str(container.name))
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         mark = folder.name.removeprefix(_prefix()).rpartition("-")[0]
-        if not _is_alive(mark):
-            remove_folder(folder)
+        if not _is_alive(mark) and _is_ours(folder):
+            try:
+                remove_folder(folder)
+            except OSError as error:
+                raise InputError(str(folder), "", f"is left over and cannot be removed: {error}", "remove it as root") from None
             swept.append(folder.name)
     return sorted(swept)
 
 
+def _is_ours(folder: Path) -> bool:
+    """May this user take it away, and is it still there?"""
+    try:
+        return os.getuid() in {0, folder.lstat().st_uid}
+    except FileNotFoundError:
+        return False
+
+
 def remove_folder(folder: Path) -> None:
     """Remove a folder of ours, whoever else is at it. Raises OSError for what cannot be removed."""
-
-    def failed(_act: object, _path: object, info: tuple[type[BaseException], BaseException, object]) -> None:
-        if not isinstance(info[1], FileNotFoundError):
-            raise info[1]
-
-    shutil.rmtree(folder, onerror=failed)
+    while folder.exists():
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
 
 def sweep_once() -> None:

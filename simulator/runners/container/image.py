@@ -49,10 +49,11 @@ class Image:
 
 def look_into(reference: str) -> Image:
     """What is known of an image. Raises InputError for one that is not there or lacks what the program needs."""
-    import docker.errors  # noqa: PLC0415  # `engine` has said what is missing where it is
+    engine = client()
+    import docker.errors  # noqa: PLC0415  # `client` has said what is missing where it is
 
     try:
-        found = client().images.get(reference)
+        found = engine.images.get(reference)
     except docker.errors.ImageNotFound:
         raise InputError("", "", f'there is no image "{reference}" on this engine', "build it, or docker pull it") from None
     with _looking:

@@ -10,6 +10,7 @@ interesting system call is seen and answered, and what a success of `delete_modu
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -81,6 +82,9 @@ class Launch(Protocol):
     def prepare(self, modules: str | None, address: tuple[str, int]) -> str:
         """Commands that make /proc/modules, and the API server reachable that listens at `address`."""
 
+    def change(self, path: str, text: str | None) -> str:
+        """Commands that write a file of the container's, or take away what is there (None)."""
+
     def start(self, command: Command, stack: ExitStack) -> None:
         """Start it. Its end is told to the supervisor's reader."""
 
@@ -97,14 +101,21 @@ class Launch(Protocol):
         """What was not seen, as recordings name it."""
 
 
+def _change(drawer: Drawer, path: str, text: str | None) -> str:
+    return f"drop {shlex.quote(path)}\n" if text is None else drawer.put(text, path)
+
+
 class ByDocker:
-    """By Docker alone."""
+    """By Docker alone. Raises Unfit for a /proc/modules that comes or goes: it is a mount."""
 
     network = "bridge"
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.answers = fixed_answers(stage.world)
+        for change in stage.world.changes:
+            if PROC_MODULES in change.remove or (PROC_MODULES in change.write and not stage.host.tree.exists(PROC_MODULES)):
+                raise Unfit(f"{PROC_MODULES} comes or goes during the run")
         self._log = bytearray()
 
     def listening(self, container: Any, stack: ExitStack) -> Mapping[str, Any]:  # noqa: ARG002  # the tracer's needs them
@@ -119,6 +130,10 @@ class ByDocker:
         return lines if at is None else lines + supervisor.relay(at.host, at.port, *address, is_loopback=at.is_loopback)
 
     _modules: Final = f"{OURS}/modules"
+
+    def change(self, path: str, text: str | None) -> str:
+        """As anywhere; /proc/modules is a file that is mounted there."""
+        return _change(self.stage.drawer, path, text)
 
     def start(self, command: Command, stack: ExitStack) -> None:  # noqa: ARG002  # the container ends it
         """The supervisor starts it."""
@@ -161,7 +176,6 @@ class Traced:
         self.stage = stage
         self._modules = folder / "modules"
         """On this machine; the program never sees where it lies."""
-        self._opened: dict[str, Path | None] = {}
         self._scripts = {"umount": Answers(stage.world.host.umount), "unlink": Answers(stage.world.host.unlink)}
         self._inside: Namespaces
         self._program: tracer.Program
@@ -180,14 +194,26 @@ class Traced:
 
     def prepare(self, modules: str | None, address: tuple[str, int]) -> str:  # noqa: ARG002  # it is there already
         """Nothing in the container: /proc/modules is what the tracer opens instead."""
-        if modules is not None:
-            self._modules.write_bytes(os.fsencode(modules))
-        self._opened[PROC_MODULES] = None if modules is None else self._modules
+        self.change(PROC_MODULES, modules)
+        return ""
+
+    def change(self, path: str, text: str | None) -> str:
+        """As anywhere, but for /proc/modules."""
+        if path != PROC_MODULES:
+            return _change(self.stage.drawer, path, text)
+        if text is None:
+            self._modules.unlink(missing_ok=True)
+        else:  # at once, for whoever opens it meanwhile
+            fresh = self._modules.with_suffix(".new")
+            fresh.write_bytes(os.fsencode(text))
+            fresh.replace(self._modules)
         return ""
 
     def start(self, command: Command, stack: ExitStack) -> None:
         """The tracer starts it."""
-        traced = tracer.Command(command.argv, command.env, command.directory, pid_1=command.pid_1, opened_instead=self._opened)
+        traced = tracer.Command(
+            command.argv, command.env, command.directory, pid_1=command.pid_1, opened_instead={PROC_MODULES: self._modules}
+        )
         self._program = stack.enter_context(tracer.trace(self._inside, traced, decide=self._decide, on_event=self._happened))
         threading.Thread(target=self._wait, name="dmsim-wait", daemon=True).start()
 
@@ -258,6 +284,6 @@ class Traced:
                 return error.errno or 0
             after = host.tree.snapshot()
         if after.get(PROC_MODULES) != before.get(PROC_MODULES):
-            self._modules.write_bytes(os.fsencode(after.get(PROC_MODULES, "")))
+            self.change(PROC_MODULES, after.get(PROC_MODULES))
         self.stage.supervisor.do(changes(before, after))
         return 0

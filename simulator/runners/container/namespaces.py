@@ -7,6 +7,7 @@ with the container's root as its own. `Namespaces` is the caller's end of it. No
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import os
 import platform
@@ -77,13 +78,13 @@ class Namespaces:
         if reason:
             raise InputError("", "the tracer", f"cannot be used: {reason}", "run without it, or as root on a newer Linux")
         self._lock = threading.Lock()
-        ours, agents = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with contextlib.ExitStack() as stack:
-            stack.callback(agents.close)
-            descriptors = [agents.fileno()]
-            for descriptor in self._open(pid):
+            opened = self._open(pid)
+            for descriptor in opened:
                 stack.callback(os.close, descriptor)
-                descriptors.append(descriptor)
+            self._sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            stack.callback(theirs.close)
+            descriptors = (theirs.fileno(), *opened)
             self._agent = subprocess.Popen(  # noqa: S603  # this interpreter, our own code
                 [sys.executable, "-I", "-S", "-X", "utf8", "-c", _AGENT, _IMPORTED_FROM]
                 + [str(number) for number in (os.getpid(), *descriptors)],
@@ -92,14 +93,14 @@ class Namespaces:
                 pass_fds=descriptors,
                 start_new_session=True,
             )
-        self._sock = ours
         try:
             self._answer()
-        except OSError as error:
+        except BaseException as error:
             self.close()
-            raise InputError("", self._container, f"cannot be entered: {error.strerror}") from None
-        except BaseException:
-            self.close()
+            if isinstance(error, ProcessLookupError):
+                raise self._dead() from None
+            if isinstance(error, OSError):
+                raise InputError("", self._container, f"cannot be entered: {error.strerror}") from None
             raise
 
     def _open(self, pid: int) -> tuple[int, int]:
@@ -122,7 +123,7 @@ class Namespaces:
                 if descriptor >= 0:
                     os.close(descriptor)
             if isinstance(error, OSError):
-                raise InputError("", self._container, "does not run", "start it first") from None
+                raise self._dead() from None
             raise
         return process, root
 
@@ -142,8 +143,8 @@ class Namespaces:
         return socket.socket(fileno=descriptors[0])
 
     def add_address(self, address: str) -> None:
-        """Give the container's `lo` one more IPv4 address (/32), and bring it up."""
-        self.ask("add_address", address)
+        """Give the container's `lo` one more IPv4 address (/32), and bring it up. Raises ValueError for what is none."""
+        self.ask("add_address", str(ipaddress.IPv4Address(address)))
 
     def ask(self, act: str, *arguments: Any, descriptors: Sequence[int] = ()) -> Any:
         """Let the agent do something, one act at a time; for the modules of this package. Raises OSError, InputError."""
@@ -156,7 +157,9 @@ class Namespaces:
             raise self.gone()
         request = json.dumps([act, arguments]).encode()
         if len(request) >= LARGEST:
-            raise InputError("", self._container, f"cannot be asked for {len(request)} bytes at once")
+            raise InputError(
+                "", self._container, f"cannot be told {len(request)} bytes at once", f"at most {LARGEST}, environment included"
+            )
         try:
             socket.send_fds(self._sock, [request], descriptors)
         except (BrokenPipeError, ConnectionResetError):
@@ -178,6 +181,9 @@ class Namespaces:
         if "bug" in document:
             raise RuntimeError(document["bug"])
         return document.get("result"), descriptors
+
+    def _dead(self) -> InputError:
+        return InputError("", self._container, "does not run", "start it first")
 
     def gone(self) -> InputError:
         """The error that the container, and the agent with it, ended meanwhile."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import re
-import shlex
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -120,7 +119,7 @@ class _Run:
         self.cancelled = cancelled
         self.env = self._environment()
         self.path = tuple(self.env.get("PATH", "").split(":"))
-        self.clock = WallClock()
+        self.clock = WallClock(stopped=True)
         self.cluster = FakeCluster(world.cluster, self.clock)
         self.host = FakeHost(world.host, self.path, self.cluster.pod_exists)
         self.changing = threading.RLock()
@@ -171,9 +170,7 @@ class _Run:
             self._continue()
             container = stack.enter_context(self._container(ours, {name: tree / name for name in layout.mounted}))
             if os.getuid():
-                stack.callback(
-                    container.exec_run, [HELPER, "chown", "-R", str(os.getuid()), OURS, *(f"/{name}" for name in layout.mounted)]
-                )
+                stack.callback(container.exec_run, [HELPER, "sh", "-c", f". {OURS}/functions; give_back"])
             try:
                 server = stack.enter_context(self._server(container, stack))
                 self.supervisor.do(
@@ -211,7 +208,8 @@ class _Run:
         return {ROOT_CA: certificate(at.host).root} if at is not None and at.in_cluster else {}
 
     def _launch(self, folder: Path, *, traced: bool) -> Launch:
-        stage = Stage(self.world, self.host, self.changing, self.supervisor, self.drawer, self.endpoint, self._record, self._wrote)
+        at = None if self.world.cluster.api_down else self.endpoint
+        stage = Stage(self.world, self.host, self.changing, self.supervisor, self.drawer, at, self._record, self._wrote)
         return Traced(stage, folder) if traced else ByDocker(stage)
 
     def _container(self, ours: Path, mounted: Mapping[str, Path]) -> AbstractContextManager[Any]:
@@ -295,8 +293,8 @@ class _Run:
             self._note(lambda at: Change(at, change.document()))
             with self.changing:
                 self.host.change(change.write, change.remove)
-            body = "".join(self.drawer.put(text, path) for path, text in change.write.items())
-            body += "".join(f"drop {shlex.quote(path)}\n" for path in change.remove)
+            body = "".join(self.launch.change(path, text) for path, text in change.write.items())
+            body += "".join(self.launch.change(path, None) for path in change.remove)
             for pod in change.delete_pods:
                 self.cluster.delete_pod(pod)
             try:

@@ -113,54 +113,46 @@ def install(filtered: bytes) -> int:
 def receive(listener: int) -> Notification | None:
     """The next notification. None if it is void: its thread was killed or interrupted meanwhile."""
     buffer = bytearray(_NOTIFICATION.size)
-    try:
-        fcntl.ioctl(listener, _RECV, buffer, True)  # noqa: FBT003  # ioctl's own signature
-    except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENOTCONN}:
-            return None
-        raise
+    if _ioctl(listener, _RECV, buffer) is None:
+        return None
     identity, thread, _, call_number, _, _, *arguments = _NOTIFICATION.unpack(buffer)
     return Notification(identity, thread, call_number, tuple(arguments))
 
 
 def still_waits(listener: int, notification: Notification) -> bool:
     """Does the thread still wait? Then what was read of it by its number was its own."""
-    try:
-        fcntl.ioctl(listener, _ID_VALID, struct.pack("=Q", notification.id))
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            return False
-        raise
-    return True
+    return _ioctl(listener, _ID_VALID, bytearray(struct.pack("=Q", notification.id))) is not None
 
 
 def let_through(listener: int, notification: Notification) -> bool:
     """Let the kernel do the call. False if nobody waits for the answer any more; so for each answer."""
-    return _send(listener, _RESPONSE.pack(notification.id, 0, 0, _FLAG_CONTINUE))
+    return _send(listener, notification, flags=_FLAG_CONTINUE)
 
 
 def answer(listener: int, notification: Notification, failure: int) -> bool:
     """Let the call return 0, or fail with an errno."""
-    return _send(listener, _RESPONSE.pack(notification.id, 0, -failure, 0))
+    return _send(listener, notification, failure=failure)
 
 
 def answer_descriptor(listener: int, notification: Notification, descriptor: int, flags: int) -> bool:
     """Let the call return a copy of one of our descriptors; `flags` is O_CLOEXEC or 0."""
-    request = bytearray(_ADDFD.pack(notification.id, 0, descriptor, 0, flags))
-    try:
-        added = fcntl.ioctl(listener, _ADD_FD, request, True)  # noqa: FBT003  # a bytearray: the call's result is wanted
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            return False
-        raise
-    return _send(listener, _RESPONSE.pack(notification.id, added, 0, 0))
+    added = _ioctl(listener, _ADD_FD, bytearray(_ADDFD.pack(notification.id, 0, descriptor, 0, flags)))
+    return added is not None and _send(listener, notification, value=added)
 
 
-def _send(listener: int, response: bytes) -> bool:
-    try:
-        fcntl.ioctl(listener, _SEND, response)
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            return False
-        raise
-    return True
+def _send(listener: int, notification: Notification, value: int = 0, failure: int = 0, flags: int = 0) -> bool:
+    return _ioctl(listener, _SEND, bytearray(_RESPONSE.pack(notification.id, value, -failure, flags))) is not None
+
+
+def _ioctl(listener: int, request: int, argument: bytearray) -> int | None:
+    """Ask the kernel; its answer, None if the thread that is meant does not wait any more."""
+    while True:
+        try:
+            result: int = fcntl.ioctl(listener, request, argument, True)  # noqa: FBT003  # the call's result, not its bytes
+            return result
+        except InterruptedError:
+            continue
+        except OSError as error:
+            if error.errno in {errno.ENOENT, errno.ENOTCONN}:
+                return None
+            raise

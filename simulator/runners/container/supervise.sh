@@ -7,7 +7,7 @@
 # When nobody holds the other end of `control` any more it kills the program and ends.
 . /.dmsim/functions
 
-say() { echo "$*" >"$here/status"; }
+say() { echo "$*" 1<>"$here/status"; } # to nobody, if there is nobody to hear it
 
 obey() { # until there is a program to run (0), or nobody to obey (1)
     while read -r word rest <&3; do
@@ -31,3 +31,4 @@ while obey; do
     "$b" kill "$!"
     say "exit $status"
 done
+give_back

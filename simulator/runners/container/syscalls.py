@@ -80,6 +80,7 @@ NUMBERS: Final = {
     "unlink": (87, None),
     "unlinkat": (263, 35),
     "unshare": (272, 97),
+    "write": (1, 64),
 }
 
 MACHINES: Final = ("x86_64", "aarch64")

@@ -444,12 +444,14 @@ def trace(inside: Namespaces, command: Command, *, decide: Decide, on_event: Cal
                 raise _cannot_start(command, error.errno, error.filename) from None
         os.set_blocking(kept[0], False)
         os.set_blocking(kept[1], False)
-        pid, listener = _introduction(channel, command)
-        unless_it_runs.callback(os.close, listener)
         try:
+            pid, listener = _introduction(channel, command)
+            unless_it_runs.callback(os.close, listener)
             program = Program(inside, command, decide, on_event, pid, _Descriptors(listener, *kept))
-        except OSError as error:
-            raise _cannot_start(command, error.errno, error.filename) from None
+        except (InputError, OSError) as error:
+            channel.close()  # it ends, if it has not ended
+            os.read(kept[2], 4)  # it has ended, and the next can be started
+            raise error if isinstance(error, InputError) else _cannot_start(command, error.errno, error.filename) from None
         unless_it_runs.pop_all()
         with contextlib.suppress(ConnectionError):  # it was killed: `wait` tells
             channel.send(b"!")

@@ -52,7 +52,11 @@ def test_all_modules_busy_is_one_answer():
         ({"modules": LOADED, "delete_module": {"nvidia": ("EBUSY", "ok"), "nvidia_uvm": "EBUSY"}}, "answer differently"),
         ({"modules": LOADED, "delete_module": {"nvidia": {"busy_while_pods": ("a/b",)}}}, "as long as certain pods exist"),
         (
-            {"modules": LOADED, "changes": (PlannedChange(3, {"/sys/module/gdrdrv/refcnt": "0\n"}),), "delete_module": {"gdrdrv": "EPERM"}},
+            {
+                "modules": LOADED,
+                "changes": (PlannedChange(3, {"/sys/module/gdrdrv/refcnt": "0\n"}),),
+                "delete_module": {"gdrdrv": "EPERM"},
+            },
             "gdrdrv: Operation not permitted",
         ),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -78,3 +79,9 @@ def test_a_certificate_is_made_once_for_an_address():
     pytest.importorskip("trustme")
     assert certificate("10.96.0.1").root.startswith("-----BEGIN CERTIFICATE-----")
     assert certificate("10.96.0.1") is certificate("10.96.0.1")
+
+
+def test_all_threads_get_the_same_certificate():
+    """Else a program would trust the root of one and meet a server with another's."""
+    with ThreadPoolExecutor(8) as pool:
+        assert len({issued.root for issued in pool.map(certificate, ["127.9.9.9"] * 8)}) == 1

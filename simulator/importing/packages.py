@@ -1,0 +1,89 @@
+"""The packages of a root that have to do with GPUs: what dpkg's database says, or rpm's if it is of the newer form."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+from simulator.host.spec import Package
+from simulator.importing.roots import Root, resolve
+
+_NAMES: Final = re.compile(r"nvidia|cuda|gdrdrv|gdrcopy|doca|mlnx|ofed|rdma|ibverbs|nv-peer|nvlsm")
+_DPKG: Final = "/var/lib/dpkg/status"
+_DPKG_PARTS: Final = "/var/lib/dpkg/status.d"
+"""Images without a package manager have a file for each package."""
+_RPM: Final = ("/usr/lib/sysimage/rpm/rpmdb.sqlite", "/var/lib/rpm/rpmdb.sqlite")
+_LARGEST: Final = 64 << 20
+_MOST: Final = 10_000
+_LONGEST: Final = 255
+_STATES: Final = {
+    "not-installed": "un",
+    "config-files": "rc",
+    "half-installed": "iU",
+    "unpacked": "iU",
+    "half-configured": "iF",
+    "triggers-awaiting": "ii",
+    "triggers-pending": "ii",
+    "installed": "ii",
+}
+_RPM_VERSION, _RPM_RELEASE = 1001, 1002
+
+
+def installed(root: Root) -> dict[str, Package]:
+    """Name -> package, sorted; a name that has an architecture beside another of that name carries it, as dpkg writes it."""
+    found = {**_dpkg(root), **_rpm(root)}
+    return {name: found[name] for name in sorted(found)[:_MOST]}
+
+
+def _dpkg(root: Root) -> dict[str, Package]:
+    folder = resolve(root, _DPKG_PARTS).path
+    paths = [_DPKG, *(f"{folder}/{name}" for name in root.names(folder) if not name.endswith(".md5sums"))]
+    out: dict[str, Package] = {}
+    for path in paths:
+        text = root.read(resolve(root, path).path, _LARGEST).decode("utf-8", "replace")
+        for paragraph in text.split("\n\n"):
+            fields = dict(re.findall(r"^(Package|Status|Version|Architecture): *(\S.*)$", paragraph, re.MULTILINE))
+            name = fields.get("Package", "")
+            if not _NAMES.search(name) or len(name) > _LONGEST:
+                continue
+            words = fields.get("Status", "install ok installed").split()
+            status = _STATES.get(words[-1], "ii")
+            key = name if name not in out else f"{name}:{fields.get('Architecture', '')}"
+            out[key] = Package(fields.get("Version", ""), "hi" if status == "ii" and words[0] == "hold" else status)
+    return out
+
+
+def _rpm(root: Root) -> dict[str, Package]:
+    for path in _RPM:
+        data = root.read(resolve(root, path).path, _LARGEST)
+        if data:
+            try:
+                return dict(_rows(data))
+            except (sqlite3.Error, struct.error, ValueError):
+                root.skipped["a database of rpm's that cannot be read"] += 1
+    return {}
+
+
+def _rows(data: bytes) -> Iterator[tuple[str, Package]]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(data)
+        rows = database.execute("SELECT Name.key, Packages.blob FROM Name JOIN Packages ON Packages.hnum = Name.hnum LIMIT 100000")
+        for key, blob in rows:
+            name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+            if _NAMES.search(name) and len(name) <= _LONGEST and isinstance(blob, bytes):
+                version, release = _header(blob, _RPM_VERSION), _header(blob, _RPM_RELEASE)
+                yield name, Package(f"{version}-{release}" if release else version)
+
+
+def _header(blob: bytes, wanted: int) -> str:
+    """A text of an rpm header: a count, a size, an index of (tag, type, offset, count), the texts."""
+    count, _ = struct.unpack_from(">II", blob)
+    for index in range(min(count, 4096)):
+        tag, _, offset, _ = struct.unpack_from(">IIII", blob, 8 + 16 * index)
+        if tag == wanted:
+            return blob[8 + 16 * count + offset :].partition(b"\0")[0][:_LONGEST].decode("utf-8", "replace")
+    return ""

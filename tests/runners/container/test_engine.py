@@ -1,0 +1,125 @@
+"""The mark that everything of ours bears, and what is left over by it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from simulator.reading import InputError
+from simulator.runners.container import engine
+
+
+@pytest.fixture
+def elsewhere(monkeypatch, tmp_path):
+    """A folder for temporary folders of this test's own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def gone():
+    """The mark of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        return engine._mark(process.pid)
+
+
+def test_a_process_bears_the_same_mark_as_long_as_it_lives():
+    assert engine.own_mark() == engine.own_mark()
+    assert engine.own_mark().startswith(f"{os.getpid()}-")
+    assert engine._is_alive(engine.own_mark())
+
+
+@pytest.mark.parametrize("mark", ["", "x", "-1", "0-1-2", "999999999-1-2"])
+def test_what_is_no_mark_of_a_process_is_of_none(mark):
+    assert not engine._is_alive(mark)
+
+
+def test_a_process_of_the_same_number_is_another():
+    pid, started, boot = engine.own_mark().split("-")
+    assert not engine._is_alive(f"{pid}-{int(started) + 1}-{boot}")
+    assert not engine._is_alive(f"{pid}-{started}-00000000")
+
+
+def test_the_mark_of_what_has_ended_is_of_nobody():
+    assert not engine._is_alive(gone())
+
+
+@pytest.mark.container
+def test_folders_of_processes_that_are_gone_are_taken_away_and_no_others(docker_engine, elsewhere):
+    mine = engine.new_folder()
+    dead = elsewhere / f"{engine._prefix()}{gone()}-abc"
+    others = elsewhere / f"dmsim-00000000-{gone()}-abc"
+    for folder in (dead, others):
+        (folder / "tree").mkdir(parents=True)
+        (folder / "tree/link").symlink_to("/")
+    assert dead.name in engine.sweep()
+    assert not dead.exists()
+    assert mine.exists()
+    assert others.exists()
+    assert Path("/etc").exists()
+
+
+@pytest.mark.container
+def test_containers_of_processes_that_are_gone_are_taken_away_and_no_others(docker_engine, monkeypatch):
+    from tests.runners.container.images import build
+
+    tag = build(docker_engine, "dmsim-test-engine:latest")
+    try:
+        mine = docker_engine.containers.create(tag, labels=engine.labels())
+        dead = docker_engine.containers.create(tag, labels={**engine.labels(), engine.LABEL: gone()})
+        others = docker_engine.containers.create(tag, labels={engine.LABEL: gone(), "dmsim.home": "another machine"})
+        try:
+            assert dead.name in engine.sweep()
+            names = {container.name for container in docker_engine.containers.list(all=True, ignore_removed=True)}
+            assert {mine.name, others.name} <= names
+            assert dead.name not in names
+        finally:
+            for container in (mine, dead, others):
+                engine.remove(container)
+    finally:
+        docker_engine.images.remove(tag, force=True)
+
+
+def test_another_users_folder_is_not_ours_unless_we_are_root(elsewhere, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: elsewhere.stat().st_uid + 1)
+    assert not engine._is_ours(elsewhere)
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert engine._is_ours(elsewhere)
+    assert not engine._is_ours(elsewhere / "gone")
+
+
+def test_a_folder_that_somebody_else_removes_is_no_error(elsewhere):
+    engine.remove_folder(elsewhere / "gone")
+
+
+@pytest.mark.container
+def test_a_folder_that_cannot_be_removed_is_told(docker_engine, elsewhere, monkeypatch):
+    folder = elsewhere / f"{engine._prefix()}{gone()}-abc"
+    folder.mkdir()
+
+    def refuse(*_args, **_kwargs):
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr(os, "rmdir", refuse)
+    with pytest.raises(InputError, match=f"{folder.name}: is left over and cannot be removed.*; remove it as root"):
+        engine.sweep()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_where_no_engine_answers_the_mend_is_told(monkeypatch):
+    pytest.importorskip("docker")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with pytest.raises(InputError, match=r"no Docker engine answers.*set DOCKER_HOST"):
+        engine.client.__wrapped__()
+    gc.collect()  # docker does not close a socket that could not be connected
+
+
+def test_without_the_extra_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "docker", None)
+    with pytest.raises(InputError, match=r"install the extra: pip install 'driver-manager-simulator\[container\]'"):
+        engine._modules()
