@@ -159,6 +159,9 @@ class Server:
         self._started.set_result(None)
         await self._stop.wait()
         self.clock.drive(None)
+        for connection in server.connections:  # at once: a client that is gone does not answer to a goodbye of TLS
+            if connection.transport is not None:
+                connection.transport.abort()
         await runner.cleanup()
         self._socket.close()
 
