@@ -64,19 +64,31 @@ def endpoint(world: World, host: FakeHost, env: Mapping[str, str], release: str)
     url = urlsplit(server.url)
     name = _LOCAL_NAMES.get(url.hostname or "", url.hostname or "")
     at = Endpoint(name, url.port or (443 if url.scheme == "https" else 80), url.scheme == "https", not settings.kubeconfig)
-    reason = _why_not(at)
+    reason = _why_not(at, host)
     if reason and not world.cluster.api_down:  # where nobody listens it does not matter
         raise Unfit(reason)
     return None if reason else at
 
 
-def _why_not(at: Endpoint) -> str:
+def _why_not(at: Endpoint, host: FakeHost) -> str:
     """Why nobody can be put there, "" if somebody can."""
     try:
         ipaddress.IPv4Address(at.host)
     except ValueError:
         return f'the API server is at "{at.host}", which is no IPv4 address'
-    return "the kubeconfig asks for TLS with certificates of its own" if at.tls and not at.in_cluster else ""
+    if not at.tls:
+        return ""
+    if not at.in_cluster:
+        return "the kubeconfig asks for TLS with certificates of its own"
+    return "" if _is_certificate(host) else f"{ROOT_CA} holds no certificate, so that the program will trust no server"
+
+
+def _is_certificate(host: FakeHost) -> bool:
+    """Is there a certificate in the service account, which ours can take the place of?"""
+    try:
+        return "-----BEGIN CERTIFICATE-----" in host.read_file(ROOT_CA)
+    except OSError:
+        return False
 
 
 class Certificate(NamedTuple):

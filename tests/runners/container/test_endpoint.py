@@ -50,6 +50,16 @@ def test_a_kubeconfig_names_it(server, host, port):
     assert at.is_loopback == (host == "127.0.0.1")
 
 
+@pytest.mark.parametrize("text", ["garbage", None])
+def test_a_pod_that_trusts_nobody_is_unfit(text):
+    account = "/var/run/secrets/kubernetes.io/serviceaccount"
+    files = (File(f"{account}/token", "t"), *([File(f"{account}/ca.crt", text)] if text else []))
+    env = {"NODE_NAME": "a", "KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    world = World(HostSpec("test", container_files=files), ClusterSpec("test", None), env=env)
+    with pytest.raises(Unfit, match=r"ca.crt holds no certificate"):
+        found(world)
+
+
 @pytest.mark.parametrize("env", [{"KUBECONFIG": "/nowhere"}, {"DRAIN_TIMEOUT_SECONDS": "300"}])
 def test_a_program_that_fails_before_asks_nobody(env):
     assert found(with_kubeconfig("http://127.0.0.1:6443"), **env) is None
