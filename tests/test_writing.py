@@ -15,9 +15,9 @@ from simulator.manager.releases import NEWEST
 from simulator.reading import parse_document
 from simulator.runners.simulated import simulate
 from simulator.scenario import Scenario, load_cluster, load_host, make_world, names, read_scenario
+from simulator.verifying.random_worlds import worlds
 from simulator.world import PlannedChange, World
 from simulator.writing import cluster_document, host_document, world_document, yaml_text
-from tests.worlds import worlds
 
 
 def scenario(text: str) -> Scenario:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import argparse
 import datetime
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from simulator.manager.releases import DEFAULT, RELEASES
 from simulator.manager.whatif import WHAT_IFS
 from simulator.reading import InputError, nearest
+from simulator.recordings.layout import Recording, read_cases
+from simulator.scenario import fixtures
+from simulator.verifying.images import Image, look_up
+
+JOBS: Final = 8
+"""Runs at once, where nothing else is said. They mostly sleep."""
 
 
 def add_release(parser: argparse.ArgumentParser, default: str | None = DEFAULT, otherwise: str = "") -> None:
@@ -58,3 +67,49 @@ def read_start(text: str) -> datetime.datetime:
     if not 1970 <= moment.year <= 9000:
         raise InputError("", "", f'--start "{text}" is out of range', "write a year from 1970 to 9000")
     return moment.replace(tzinfo=datetime.UTC) if moment.tzinfo is None else moment.astimezone(datetime.UTC)
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """A type of argument: whole numbers within bounds."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f'"{text:.40}" is no number from {low} to {high}')
+        return value
+
+    return read
+
+
+def add_image(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """`--image REF`, its release, and how it is run."""
+    parser.add_argument("--image", metavar="REF", required=required, help="a local image of driver-manager")
+    parser.add_argument("--release", metavar="R", help="the image's release (default: what its label or tag says)")
+    parser.add_argument("--no-tracer", action="store_true", help="observe from outside only, also where the tracer could be used")
+    parser.add_argument("--jobs", metavar="N", type=whole_number(1, 256), default=JOBS, help=f"runs at once (default {JOBS})")
+
+
+def find_image(options: argparse.Namespace) -> Image:
+    """The image that is named, its release as the user says it if they do. Raises InputError."""
+    image = look_up(options.image)
+    if options.release is not None:
+        image = replace(image, release=options.release)
+    if options.no_tracer:
+        image = replace(image, tracer=False)
+    if not image.release:
+        raise InputError("", "", f'neither a label nor the tag of "{options.image}" names a release', "write --release v0.13.0")
+    return image
+
+
+def read_cases_argument(folder: str | None, text: str) -> list[Recording]:
+    """The driver-manager cases of a folder, else those that the package brings along, whose id holds a text. Raises InputError."""
+    path = Path(folder) if folder is not None else fixtures() / "recordings"
+    cases = [case for case in read_cases(path) if text in case.case]
+    if not cases:
+        raise InputError(
+            str(path), "", f'holds no case of driver-manager whose id holds "{text}"', "name another folder, or another -k"
+        )
+    return cases

@@ -17,6 +17,8 @@ SUBCOMMANDS: Final = {
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
     "hosts import": "a host file from a container image, a root directory or a tar archive",
     "replay": "replay recordings of the real program on the model",
+    "record": "record what a real driver-manager image does",
+    "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
     "compare": "what changes between two releases, and by which named change",
     "serve": "a cluster over HTTP, for kubectl and other clients",

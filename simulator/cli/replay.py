@@ -12,14 +12,13 @@ Example:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from simulator.cli.arguments import add_release, check_release
 from simulator.reading import InputError
-from simulator.recordings.layout import PROGRAM, PROGRAMS, Recording, read_folder
+from simulator.recordings.layout import PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
 from simulator.recordings.replaying import differences, replayed
 
 
@@ -39,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("", "", "--write takes one DIR", "replay the folders one after the other")
     out = Path(options.write) if options.write is not None else None
     if out is not None:
-        _make_folder(out)
+        make_folder(out)
     passed = failed = 0
     for folder in options.dirs:
         recordings = list(read_folder(Path(folder)))
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
                 continue
             simulated = replayed(recording)
             if out is not None:
-                _write(out, recording, simulated)
+                write_recording(out, recording.release, recording.case, simulated)
             found = differences(recording, simulated)
             if not found:
                 passed += 1
@@ -70,29 +69,3 @@ def run(options: argparse.Namespace) -> int:
 def _implied(recordings: Sequence[Recording], release: str) -> str | None:
     """Whose releases --release names, in a folder that holds several programs' recordings."""
     return PROGRAM if release and any(recording.program == PROGRAM for recording in recordings) else None
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise InputError(str(folder), "", "is no folder", "name a folder to write to") from None
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise InputError(str(folder), "", f"cannot be made: {problem}", "name another folder") from None
-
-
-def _write(out: Path, recording: Recording, simulated: object) -> None:
-    folder = out / recording.release
-    document = {"id": recording.case, "upstream": recording.release, "observed": simulated}
-    whole = folder / f".{recording.case}.part"
-    _make_folder(folder)
-    try:
-        whole.unlink(missing_ok=True)  # a link that lies there is not followed
-        try:
-            whole.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
-            whole.replace(folder / f"{recording.case}.json")
-        finally:
-            whole.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(str(folder), "", f"cannot be written: {error.strerror}", "name another folder") from None

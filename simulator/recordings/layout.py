@@ -28,7 +28,10 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recorded run: the case's id and input, the release, what was observed."""
+    """One recorded run: the case's id and input, the release, what was observed.
+
+    A case that was not run yet has neither release nor observation.
+    """
 
     case: str
     release: str
@@ -44,6 +47,41 @@ class Recording:
 
 def read_folder(folder: Path) -> Iterator[Recording]:
     """Every recording of a folder, by release and id. Raises InputError for a folder of no known form."""
+    _check_folder(folder)
+    if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
+        yield from _read_unpacked(folder)
+        return
+    for path in _packed_inputs(folder):
+        yield from _read_packed(path)
+
+
+def read_cases(folder: Path, program: str = PROGRAM) -> Iterator[Recording]:
+    """A program's cases in a folder of any of the forms, recorded or not, by id. Raises InputError for another folder."""
+    _check_folder(folder)
+    if (folder / "cases").is_dir():
+        found = [
+            Recording(plain_name(path.stem, "file name", path), "", _need(_load(path), "input", path), {}, str(path))
+            for path in sorted((folder / "cases").glob("*.json"))
+        ]
+    else:
+        found = []
+        for path in _packed_inputs(folder):
+            cases = _need(unpack(path), "cases", path)
+            found += [
+                Recording(plain_name(case, "cases", path), "", _need(cases, case, path), {}, f"{path}:{case}")
+                for case in sorted(cases)
+            ]
+    yield from (case for case in found if case.program == program)
+
+
+def _packed_inputs(folder: Path) -> list[Path]:
+    inputs = [path for program in PROGRAMS if (path := folder / f"{program}.json.xz").exists()]
+    if not inputs:
+        raise InputError(str(folder), "", "holds no recordings", "name a folder with cases/ and recordings/, or a packed one")
+    return inputs
+
+
+def _check_folder(folder: Path) -> None:
     try:
         is_folder = stat.S_ISDIR(folder.stat().st_mode)
     except FileNotFoundError:
@@ -53,14 +91,6 @@ def read_folder(folder: Path) -> Iterator[Recording]:
         raise InputError(str(folder), "", f"cannot be read: {problem}", "name a folder of recordings") from None
     if not is_folder:
         raise InputError(str(folder), "", "is no folder", "name a folder of recordings")
-    if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
-        yield from _read_unpacked(folder)
-        return
-    inputs = [path for program in PROGRAMS if (path := folder / f"{program}.json.xz").exists()]
-    if not inputs:
-        raise InputError(str(folder), "", "holds no recordings", "name a folder with cases/ and recordings/, or a packed one")
-    for path in inputs:
-        yield from _read_packed(path)
 
 
 def _load(path: Path) -> Any:
@@ -94,19 +124,19 @@ def _read_packed(path: Path) -> Iterator[Recording]:
     for released in sorted(path.parent.glob(f"{stem}-v*.json.xz")):
         document = unpack(released)
         observations = _need(document, "observed", released)
-        release = _plain(document.get("release"), "release", released)
+        release = plain_name(document.get("release"), "release", released)
         for case, observed in observations.items():
-            place = f"{released}:{_plain(case, 'observed', released)}"
+            place = f"{released}:{plain_name(case, 'observed', released)}"
             if not isinstance(observed, dict) or not isinstance(cases.get(case), dict):
                 raise InputError(place, "", f"is no recording, or has no input in {path.name}", "pack the recordings anew")
             yield Recording(case, release, cases[case], observed, place)
 
 
-def _plain(name: Any, key: str, path: Path) -> str:
-    """A name that is a file's too (`replay --write`), so that it cannot lead out of the folder."""
+def plain_name(name: Any, key: str, path: Path | None = None) -> str:
+    """A name that is a file's too (`replay --write`), so that it cannot lead out of the folder. Raises InputError."""
     if not isinstance(name, str) or not _PLAIN.fullmatch(name):
         raise InputError(
-            str(path), key, f"holds {name!r:.80}, which is no name", "write letters, digits, dots, dashes: 100 at most"
+            str(path or ""), key, f"holds {name!r:.80}, which is no name", "write letters, digits, dots, dashes: 100 at most"
         )
     return name
 
@@ -118,6 +148,38 @@ def unpack(path: Path) -> Any:
             return json.load(file)
     except (OSError, EOFError, lzma.LZMAError, ValueError, RecursionError) as error:
         raise InputError(str(path), "", f"is damaged: {error}", "fetch it anew") from None
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it. Raises InputError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(str(folder), "", "is no folder", "name a folder to write to") from None
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise InputError(str(folder), "", f"cannot be made: {problem}", "name another folder") from None
+
+
+def write_recording(out: Path, release: str, case: str, observed: Mapping[str, Any], **more: Any) -> None:
+    """`out/<release>/<case>.json`, whole or not at all: no reader ever sees half of it. Raises InputError."""
+    document = {"id": case, "upstream": release, **more, "observed": observed}
+    write_whole(out / release / f"{case}.json", json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """A file in a folder that is made where it is missing; what lay there is replaced in one step. Raises InputError."""
+    make_folder(path.parent)
+    part = path.parent / f".{path.stem}.part"
+    try:
+        part.unlink(missing_ok=True)  # a link that lies there is not followed
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(str(path.parent), "", f"cannot be written: {error.strerror}", "name another folder") from None
 
 
 def pack(folder: Path, out: Path, releases: Sequence[str]) -> list[Path]:

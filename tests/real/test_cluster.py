@@ -29,7 +29,7 @@ from simulator.real import cluster as module
 from simulator.real.clock import WallClock
 from simulator.real.cluster import RealCluster, delete_options
 from simulator.runners.simulated import execute, simulate
-from tests.worlds import worlds
+from simulator.verifying.random_worlds import worlds
 
 GET = Request("GET", "/api/v1/nodes/n")
 

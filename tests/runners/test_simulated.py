@@ -14,8 +14,8 @@ from simulator.recordings.observation import observation
 from simulator.runners.simulated import simulate
 from simulator.scenario import load_host, make_world
 from simulator.trace import ApiRequest, LogLine
+from simulator.verifying.random_worlds import worlds
 from simulator.world import World, followed_by
-from tests.worlds import worlds
 
 TAGS = st.sampled_from(list(RELEASES))
 

@@ -127,7 +127,11 @@ class ByDocker:
         """A bind mount, or a /proc of its own; a relay."""
         lines = "no_modules\n" if modules is None else self.stage.drawer.put(modules, self._modules) + f"modules {self._modules}\n"
         at = self.stage.endpoint
-        return lines if at is None else lines + supervisor.relay(at.host, at.port, *address, is_loopback=at.is_loopback)
+        if at is None:
+            return lines
+        if not at.is_loopback:
+            lines += supervisor.add_address(at.host)
+        return lines if self.stage.world.cluster.api_down else lines + supervisor.relay(at.port, *address)
 
     _modules: Final = f"{OURS}/modules"
 
@@ -182,7 +186,7 @@ class Traced:
         self._failure: BaseException | None = None
 
     def listening(self, container: Any, stack: ExitStack) -> Mapping[str, Any]:
-        """Inside the container's network namespace, at the very address that the program knows."""
+        """Inside the container's network namespace, at the very address that the program knows; if it is down nobody listens there."""
         container.reload()
         self._inside = stack.enter_context(Namespaces(container.attrs["State"]["Pid"], container.name))
         at = self.stage.endpoint
@@ -190,7 +194,7 @@ class Traced:
             return {}
         if not at.is_loopback:
             self._inside.add_address(at.host)
-        return {"sock": self._inside.listen(_EVERYWHERE, at.port)}
+        return {} if self.stage.world.cluster.api_down else {"sock": self._inside.listen(_EVERYWHERE, at.port)}
 
     def prepare(self, modules: str | None, address: tuple[str, int]) -> str:  # noqa: ARG002  # it is there already
         """Nothing in the container: /proc/modules is what the tracer opens instead."""

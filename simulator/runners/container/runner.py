@@ -7,7 +7,6 @@ cannot be seen from outside is named in `Outcome.unobserved`.
 
 from __future__ import annotations
 
-import concurrent.futures
 import os
 import re
 import shutil
@@ -34,6 +33,7 @@ from simulator.runners.container.profile import profile
 from simulator.runners.container.scripts import HELPER, OURS
 from simulator.runners.container.supervisor import SHARED_WITH_HOST, Broken, Supervisor, Written
 from simulator.runners.container.unfit import Unfit
+from simulator.runners.parallel import in_parallel
 from simulator.runners.simulated import state_of
 from simulator.trace import ApiRequest, Change, Event, Outcome, Signal, State
 from simulator.world import PlannedChange, World
@@ -92,21 +92,15 @@ def run_images(
     An interrupt, or a caller that has had enough, ends all runs and leaves nothing.
     """
     cancelled = threading.Event()
-    pool = concurrent.futures.ThreadPoolExecutor(parallel, thread_name_prefix="dmsim-run")
 
-    def run(world: World) -> Outcome:
-        return run_image(world, image, release=release, tracer=tracer, note_tree=note_tree, cancelled=cancelled)
+    def run(placed: tuple[int, World]) -> Outcome | Unfit:
+        try:
+            return run_image(placed[1], image, release=release, tracer=tracer, note_tree=note_tree, cancelled=cancelled)
+        except Unfit as unfit:
+            return unfit
 
-    try:
-        running = {pool.submit(run, world): position for position, world in enumerate(worlds)}
-        for future in concurrent.futures.as_completed(running):
-            try:
-                yield running[future], future.result()
-            except Unfit as unfit:
-                yield running[future], unfit
-    finally:
-        cancelled.set()
-        pool.shutdown(cancel_futures=True)
+    for (position, _), outcome in in_parallel(run, enumerate(worlds), parallel, cancelled.set):
+        yield position, outcome
 
 
 class _Run:
@@ -208,8 +202,7 @@ class _Run:
         return {ROOT_CA: certificate(at.host).root} if at is not None and at.in_cluster else {}
 
     def _launch(self, folder: Path, *, traced: bool) -> Launch:
-        at = None if self.world.cluster.api_down else self.endpoint
-        stage = Stage(self.world, self.host, self.changing, self.supervisor, self.drawer, at, self._record, self._wrote)
+        stage = Stage(self.world, self.host, self.changing, self.supervisor, self.drawer, self.endpoint, self._record, self._wrote)
         return Traced(stage, folder) if traced else ByDocker(stage)
 
     def _container(self, ours: Path, mounted: Mapping[str, Path]) -> AbstractContextManager[Any]:

@@ -218,10 +218,14 @@ def _packed(name: str, layout: Layout) -> str:
     return f"$b tar -c -f {OURS}/{name}.tar -C / {' '.join(layout.mounted)}\n"
 
 
-def relay(address: str, port: int, to: str, to_port: int, *, is_loopback: bool) -> str:
-    """Commands by which a port of the container's own leads to one of this machine's."""
-    add = "" if is_loopback else f"$b ip addr add {address}/32 dev lo\n"
-    return f"{add}$b nc -ll -p {port} -e {HELPER} nc {to} {to_port} </dev/null >/dev/null 2>&1 &\n"
+def add_address(address: str) -> str:
+    """The command that makes an address the container's own."""
+    return f"$b ip addr add {address}/32 dev lo\n"
+
+
+def relay(port: int, to: str, to_port: int) -> str:
+    """The command by which a port of the container's own leads to one of this machine's."""
+    return f"$b nc -ll -p {port} -e {HELPER} nc {to} {to_port} </dev/null >/dev/null 2>&1 &\n"
 
 
 def start(argv: Sequence[str], env: Mapping[str, str], directory: str, *, pid_1: bool) -> dict[str, str]:

@@ -13,7 +13,7 @@ from simulator.cluster.objects import ClusterSpec, Node, Pod
 from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec, Module, PciFunction, Program
 from simulator.runners.container import tracer
-from simulator.scenario import load_host
+from simulator.scenario import IN_POD_FILES, load_host
 from simulator.trace import ApiRequest, Change, ChildProcess, KernelCall, LogLine, Signal
 from simulator.world import PlannedChange, World
 from tests.runners.container.images import build
@@ -294,6 +294,18 @@ def test_a_run_that_goes_on_is_stopped(run):
 
 def test_an_api_that_is_down_refuses(run):
     outcome = run(f"{GET_NODE} 2>&1", cluster=ClusterSpec("test", NODE, api_down=True))
+    assert "Connection refused" in outcome.stdout
+    assert outcome.requests == []
+
+
+def test_a_clusters_api_that_is_down_refuses_at_its_own_address(run):
+    """The address is there, as a Service's is; nobody listens."""
+    outcome = run(
+        "wget -q -O /dev/null http://10.96.0.1:443/ 2>&1",
+        cluster=ClusterSpec("test", NODE, api_down=True),
+        env={"KUBECONFIG": "", "KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"},
+        container_files=IN_POD_FILES,
+    )
     assert "Connection refused" in outcome.stdout
     assert outcome.requests == []
 
