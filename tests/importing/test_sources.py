@@ -43,8 +43,10 @@ def test_what_is_no_file_is_refused_unopened(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "a b", "/no/such/file", "../x", "a\0b", "-x", "x" * 600])
-def test_what_can_be_no_image_is_not_asked_for(name, monkeypatch):
+def test_what_can_be_no_image_is_not_asked_for(name, monkeypatch, tmp_path):
     """The engine is not troubled with a path that does not exist."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
     monkeypatch.setattr(image, "connect", lambda: pytest.fail("asked"))
     with pytest.raises(InputError, match="no image can be named so"):
         import_named(name)

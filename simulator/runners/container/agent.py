@@ -291,8 +291,8 @@ def _execute(command: Mapping[str, Any], channel: socket.socket, streams: tuple[
         os.dup2(descriptor, number)
     os.chdir(command["cwd"])
     os.umask(0o022)
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        signal.signal(number, signal.SIG_DFL)
+    for number in set(range(1, 65)) - {signal.SIGKILL, signal.SIGSTOP}:
+        syscalls.default_action(number)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     syscalls.limit_capabilities(command["capabilities"])
     listener = seccomp.install(seccomp.program(command["asked"]))

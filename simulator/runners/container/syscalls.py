@@ -117,6 +117,11 @@ def call(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None
     return result
 
 
+def default_action(signal_number: int) -> None:
+    """Handle a signal in the default way; those, too, that the C library keeps for itself and a parent may have ignored."""
+    call("rt_sigaction", signal_number, bytes(32), None, 8)  # struct sigaction, all zero: SIG_DFL
+
+
 # --- namespaces and mounts ----------------------------------------------------------------------------------------
 
 

@@ -68,7 +68,7 @@ def test_folders_of_processes_that_are_gone_are_taken_away_and_no_others(docker_
 def test_containers_of_processes_that_are_gone_are_taken_away_and_no_others(docker_engine, monkeypatch):
     from tests.runners.container.images import build
 
-    tag = build(docker_engine, "dmsim-test-engine:latest")
+    tag = build(docker_engine, f"dmsim-test-engine-{os.getpid()}:latest")
     try:
         mine = docker_engine.containers.create(tag, labels=engine.labels())
         dead = docker_engine.containers.create(tag, labels={**engine.labels(), engine.LABEL: gone()})

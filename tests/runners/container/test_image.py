@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from simulator.reading import InputError
@@ -18,7 +20,7 @@ def look_into(docker_engine):
     made = []
 
     def look(dockerfile):
-        tag = f"dmsim-test-image-{len(made)}:latest"
+        tag = f"dmsim-test-image-{os.getpid()}-{len(made)}:latest"
         made.append(build(docker_engine, tag, dockerfile))
         return look_into(tag)
 

@@ -33,7 +33,7 @@ for _, outcome in run_images([world] * int(number), image, parallel=6, tracer=No
 
 @pytest.fixture(scope="module")
 def image(docker_engine):
-    tag = build(docker_engine, "dmsim-test-leftovers:latest")
+    tag = build(docker_engine, f"dmsim-test-leftovers-{os.getpid()}:latest")
     yield tag
     docker_engine.images.remove(tag, force=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from dataclasses import replace
@@ -37,7 +38,7 @@ GET_NODE = "wget -q -O /dev/null http://127.0.0.1:6443/api/v1/nodes/gpu-1"
 def image(docker_engine):
     if shutil.which("busybox") is None:
         pytest.fail("container tests need busybox-static")
-    tag = build(docker_engine, "dmsim-test-runner:latest")
+    tag = build(docker_engine, f"dmsim-test-runner-{os.getpid()}:latest")
     yield tag
     docker_engine.images.remove(tag, force=True)
 
