@@ -28,10 +28,17 @@ class VirtualClock:
 
     def sleep(self, span: Duration) -> None:
         """Go forward by `span` nanoseconds; a span of 0 lets happen what is due now."""
+        self.wait(span, lambda: False)
+
+    def wait(self, span: Duration, ready: Callable[[], bool]) -> bool:
+        """Go forward until `ready`, at most by `span`; was it ready?"""
         target = self.now + max(span, 0)
         due = self._due
-        while due and due[0][0] <= target:
+        while not ready():
+            if not due or due[0][0] > target:
+                self.now = target
+                return False
             at, _, happens = heapq.heappop(due)
             self.now = at
             happens()
-        self.now = target
+        return True

@@ -498,6 +498,12 @@ def errno_text(number: int) -> str:
     return _ERRNO_TEXTS.get(number, f"errno {number}")
 
 
+def strerror(number: int) -> str:
+    """The C library's text of an errno: Go's begins with a small letter."""
+    text = errno_text(number)
+    return text[:1].upper() + text[1:]
+
+
 def errno_name(number: int) -> str:
     """The symbol of an errno (`EBUSY`), as recordings write it."""
     return _errno.errorcode.get(number, str(number))

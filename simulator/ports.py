@@ -6,7 +6,7 @@ explorer can stand between the model and any world. The model imports nothing el
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote as percent_encode
 from urllib.parse import urlencode
@@ -62,6 +62,19 @@ class Host(Protocol):
 
     def delete_module(self, name: str) -> None:
         """`delete_module(name, 0)`."""
+
+
+class ShellHost(Host, Protocol):
+    """The node as the shell releases see it: what `[ -f ]`, `[ -L ]` and a started program ask beside."""
+
+    def is_file(self, path: str) -> bool:
+        """Is it a regular file, links followed?"""
+
+    def read_link(self, path: str) -> str:
+        """Where a link points. Raises OSError for what is no link."""
+
+    def spawn(self, argv: Sequence[str], work: Callable[[], ProcessResult]) -> ProcessResult:
+        """Start a program of the container whose work the model does itself. Raises CommandNotFound."""
 
 
 class VfioHost(Protocol):
@@ -181,6 +194,13 @@ class Cluster(Protocol):
 
     def request(self, request: Request) -> Response:
         """Send a request. Raises ConnectionDropped, ConnectionRefused or ConnectionFailed."""
+
+
+class WatchedCluster(Cluster, Protocol):
+    """The API server as a client that also watches meets it."""
+
+    def deleted(self, request: Request, span: Duration) -> bool:
+        """Follow a watch that was opened with this request: is an object that it lists deleted within the span?"""
 
 
 class Clock(Protocol):

@@ -57,7 +57,7 @@ class KernelCall(NamedTuple):
 
 
 class ChildProcess(NamedTuple):
-    """A program that was run. `exit_code` is None where it could not be observed."""
+    """A program that was run. `exit_code` is None where it could not be observed, or was still running at the end."""
 
     at: Duration
     argv: tuple[str, ...]
@@ -112,6 +112,8 @@ class State:
     """Names in /sys/module, sorted."""
     gpu_drivers: Mapping[str, str] = field(default_factory=dict)
     """PCI address of each NVIDIA display function -> the driver it is bound to, "" for none."""
+    terminating: tuple[str, ...] = ()
+    """Those of the pods that have been told to go."""
     tree: Mapping[str, str] | None = None
     """Every file of the fake tree with its text, if the run was asked to note them."""
 

@@ -10,14 +10,14 @@ Source: github.com/urfave/cli v2.27.7 app.go, command.go, help.go, flag.go, temp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from simulator.gocompat import GoError, format_duration, parse_bool, parse_duration, quote
+from simulator.gocompat import GoError, atoi, format_duration, parse_bool, parse_duration, quote
 
 Value: TypeAlias = "str | bool | int"
-Kind: TypeAlias = Literal["string", "bool", "duration"]
+Kind: TypeAlias = Literal["string", "bool", "duration", "int"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class App:
     usage: str
     version: str
     flags: tuple[Flag, ...]
-    commands: tuple[Command, ...]
+    commands: tuple[Command, ...] = ()
+    """None: the program itself is what runs, whatever arguments are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ class _Reader:
                     return self._command(command, parsed)
             if first in _HELP.names:
                 return self._help_command(parsed.args[1:], parent=None)
+        if not self.app.commands:
+            return Call("", parsed.values, tuple(parsed.args), parsed.sources)
         return _as_exit(self._root_help(first))
 
     def _command(self, command: Command, root: _Parsed) -> Call | End:
@@ -277,13 +280,16 @@ class _Reader:
         return _Parsed(values, given, rest, sources)
 
 
+_PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {"bool": parse_bool, "duration": parse_duration, "int": atoi}
+
+
 def _from_env(flag: Flag, text: str) -> Value | None:
     if flag.kind == "string":
         return text
     if not text:
         return False if flag.kind == "bool" else None
     try:
-        return parse_bool(text) if flag.kind == "bool" else parse_duration(text)
+        return _PARSERS[flag.kind](text)
     except GoError as error:
         raise GoError(
             f"could not parse {quote(text)} as {flag.kind} value from environment variable {quote(flag.env)}"
@@ -295,7 +301,7 @@ def _from_argument(flag: Flag, name: str, text: str) -> Value:
     if flag.kind == "string":
         return text
     try:
-        return parse_bool(text) if flag.kind == "bool" else parse_duration(text)
+        return _PARSERS[flag.kind](text)
     except GoError:
         if flag.kind == "bool":
             raise GoError(f"invalid boolean value {quote(text)} for -{name}: parse error") from None
@@ -351,6 +357,8 @@ def _flag_usage(flag: Flag) -> str:
         default = "true" if flag.default else "false"
     elif flag.kind == "duration":
         default = format_duration(int(flag.default))
+    elif flag.kind == "int":
+        default = str(flag.default)
     else:
         default = quote(str(flag.default)) if flag.default else ""
     text = f"{flag.usage} (default: {default})" if default else flag.usage

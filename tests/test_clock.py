@@ -54,3 +54,16 @@ def test_an_event_that_ends_the_program_leaves_the_time_it_came():
     with contextlib.suppress(RuntimeError):
         clock.sleep(10)
     assert clock.now == 3
+
+
+def test_a_wait_ends_when_it_is_ready():
+    """At that moment, before what else is due then; at its end if it never is."""
+    clock, seen = VirtualClock(), []
+    clock.plan(3, lambda: seen.append("ready"))
+    clock.plan(3, lambda: seen.append("also due"))
+    assert clock.wait(10, lambda: bool(seen))
+    assert (clock.now, seen) == (3, ["ready"])
+    assert not clock.wait(4, lambda: False)
+    assert (clock.now, seen) == (7, ["ready", "also due"])
+    assert clock.wait(4, lambda: True)
+    assert clock.now == 7

@@ -77,6 +77,11 @@ class FakeCluster:
                 return failure(status, f"injected fault {status}", retry_after=fault.retry_after, causes=list(fault.causes))
         return None
 
+    def listed(self, request: Request) -> frozenset[str]:
+        """namespace/name of the pods that a list or a watch has at this moment."""
+        items = self.store.answer(request).body["items"]
+        return frozenset(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in items)
+
     def pod_exists(self, full_name: str) -> bool:
         """Is there a pod of this namespace/name?"""
         return full_name in self.store.pods
@@ -98,3 +103,7 @@ class FakeCluster:
     def pods(self) -> tuple[str, ...]:
         """The pods left."""
         return tuple(self.store.pods)
+
+    def terminating(self) -> tuple[str, ...]:
+        """Those of them that have been told to go."""
+        return tuple(name for name, pod in self.store.pods.items() if "deletionTimestamp" in pod["metadata"])

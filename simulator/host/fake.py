@@ -6,6 +6,7 @@ import errno
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from pyfakefs.fake_file import FakeDirectory
@@ -33,7 +34,7 @@ class ModprobeAnswer:
 
 
 class FakeHost:
-    """A host in memory. `path` is the container's PATH, `chroot` whose `chroot` its image has."""
+    """A host in memory. `path` is the container's PATH, `chroot` whose `chroot` its image has, `image` where further programs are."""
 
     def __init__(
         self,
@@ -41,10 +42,14 @@ class FakeHost:
         path: Sequence[str],
         pod_exists: Callable[[str], bool] = lambda _: False,
         chroot: str = "busybox",
+        image: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.spec = spec
         self.path = tuple(path)
         self.tree: Tree = fresh(spec)
+        for name, folder in image.items():
+            if name not in spec.container_programs:
+                self.tree.write(f"{folder}/{name}", "", 0o755)
         self.kernel = Kernel(spec, self.tree, pod_exists)
         self.commands = Commands(self.tree, self.kernel, spec, chroot)
         self._container: Mapping[str, Program | None] = spec.container_programs
@@ -70,6 +75,12 @@ class FakeHost:
         if own is None:
             raise CommandNotFound(name)
         return own(argv)
+
+    def spawn(self, argv: Sequence[str], work: Callable[[], ProcessResult]) -> ProcessResult:
+        """Start a program whose work the model does itself; a stand-in for it is started instead. Raises CommandNotFound."""
+        if argv[0] in self._container or not self._on_path(argv[0]):
+            return self.run(argv)
+        return work()
 
     def _on_path(self, name: str) -> bool:
         """`exec.LookPath`: a file that may be executed, in one of PATH's directories."""
@@ -117,8 +128,16 @@ class FakeHost:
         """Does the path exist, links followed? Raises OSError."""
         self.tree.find(path)
 
+    def is_file(self, path: str) -> bool:
+        """Is it a regular file, links followed?"""
+        try:
+            return not isinstance(self.tree.find(path), FakeDirectory)
+        except OSError:
+            return False
+
     def read_file(self, path: str) -> str:
         """A file's text. Raises OSError."""
+        self.kernel.settle()
         return self.tree.read(path)
 
     def list_directory(self, path: str) -> list[str]:

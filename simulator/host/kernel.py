@@ -77,6 +77,8 @@ class Kernel:
         self.bound = self.bus.bound
         """Address of each PCI function -> its driver, "" for none."""
         self.mounts: list[Mount] = []
+        self._uses = dict(spec.module_uses)
+        self._held = dict(spec.held_by_pods)
         self._delete_module = Answers(spec.delete_module)
         self._umount = Answers(spec.umount)
         self._unlink = Answers(spec.unlink)
@@ -95,8 +97,13 @@ class Kernel:
         for module in self.modules.values():
             count = SysfsFile("refcnt", f"{len(module.used_by) + module.users}\n")
             put(make_directory(self.tree, f"{_MODULES}/{module.name}"), count)
+            for user in module.used_by:
+                self._hold(user, module.name)
             for driver in _PCI_DRIVERS.get(module.name, ()):
                 self.bus.add_driver(driver)
+        for user, used in spec.module_uses.items():
+            for name in used:
+                self._hold(user, name)
         if "vfio-manage" not in spec.container_programs:
             make_directory(self.tree, PCI_DEVICES)  # a node has a PCI bus; a world whose vfio-manage is a stand-in need not
         new_enough = _release(spec.os.get("kernel", "")) >= _VFIO_DEV_SINCE
@@ -105,6 +112,23 @@ class Kernel:
         for function in spec.pci:
             if function.driver:
                 self.bind(function.address, function.driver)
+
+    def _hold(self, user: str, name: str) -> None:
+        """/sys/module/NAME/holders shows the modules that use it."""
+        if self.tree.exists(f"{_MODULES}/{name}") and not self.tree.exists(f"{_MODULES}/{name}/holders/{user}", follow=False):
+            self.tree.link(f"{_MODULES}/{name}/holders/{user}", f"../../{user}")
+
+    def settle(self) -> None:
+        """Pods that went have closed what they held open."""
+        for name, held in list(self._held.items()):
+            if not any(self.pod_exists(pod) for pod in held.pods):
+                del self._held[name]
+                self._count(name, -held.handles)
+
+    def _count(self, name: str, change: int) -> None:
+        path = f"{_MODULES}/{name}/refcnt"
+        if self.tree.exists(path):
+            self.tree.write(path, f"{int(self.tree.read(path)) + change}\n")
 
     def _write_proc_modules(self) -> None:
         lines = [
@@ -146,6 +170,10 @@ class Kernel:
             if _DRIVER_MODULES.get(driver, driver.replace("-", "_")) == name:
                 self.bus.remove_driver(driver)
         self.tree.remove_tree(f"{_MODULES}/{name}")
+        for used in self._uses.pop(name, ()):
+            self._count(used, -1)
+        for other in self.loaded():
+            self.tree.remove_tree(f"{_MODULES}/{other}/holders/{name}")
         if self.modules.pop(name, None) is not None:
             self.modules = {
                 key: replace(module, used_by=tuple(user for user in module.used_by if user != name))

@@ -116,6 +116,14 @@ class File:
     mode: int = 0o644
 
 
+@dataclass(frozen=True, slots=True)
+class HeldByPods:
+    """A module's handles that pods hold: `handles` of them, let go when none of these pods (namespace/name) is left."""
+
+    pods: tuple[str, ...]
+    handles: int
+
+
 Answer = "str | tuple[str, ...] | Mapping[str, tuple[str, ...]]"
 """What the kernel is made to answer: "ok" or "real", an errno's name, one of these for each attempt, or
 `{"busy_while_pods": ("ns/name", ...)}`."""
@@ -169,6 +177,10 @@ class HostSpec:
     """Name -> a stand-in for the image's own program, or None if the image lacks it."""
     proc_modules: str | None = ""
     """Text of /proc/modules where `modules` does not give it; None: there is no such file."""
+    module_uses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Module -> the modules it uses, once for each handle, where `files` gives the reference counts and not `modules`."""
+    held_by_pods: Mapping[str, HeldByPods] = field(default_factory=dict)
+    """Module -> its handles that pods hold; they are part of the reference count that `files` gives."""
     delete_module: Mapping[str, Any] = field(default_factory=dict)
     umount: Mapping[str, Any] = field(default_factory=dict)
     unlink: Mapping[str, Any] = field(default_factory=dict)

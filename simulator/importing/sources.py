@@ -14,7 +14,7 @@ from simulator.importing.archive import TarRoot, decompressed
 from simulator.importing.host import Imported, import_host
 from simulator.importing.image import exported
 from simulator.importing.roots import DirectoryRoot, Root
-from simulator.manager.releases import RELEASES, flow
+from simulator.manager.releases import RELEASES, resolve
 from simulator.reading import InputError
 
 _REFERENCE: Final = re.compile(r"[a-zA-Z0-9][\w.:/@-]{0,511}")
@@ -61,7 +61,7 @@ def _archive(place: Path, mode: int) -> Iterator[Root]:
 
 def _path() -> tuple[str, ...]:
     """The directories in which any release looks for nvidia-smi."""
-    return tuple(dict.fromkeys(directory for tag in RELEASES for directory in flow(tag).container_path))
+    return tuple(dict.fromkeys(directory for tag in RELEASES for directory in resolve(tag).container_path))
 
 
 def _name(reference: str) -> str:

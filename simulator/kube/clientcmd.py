@@ -22,7 +22,7 @@ import yaml
 
 from simulator.gocompat import GoError, PathError, errno_of, quote, trim_space
 from simulator.kube.profile import Libraries
-from simulator.ports import Credentials, Host, Output, Server
+from simulator.ports import ConnectionRefused, Credentials, Host, Output, Request, Response, Server
 
 _TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 _ROOT_CA: Final = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
@@ -63,6 +63,49 @@ def build_config_from_flags(
             f" falling back to default config: {error}\n"
         )
     raise GoError(_NO_CONFIGURATION)
+
+
+NO_CONFIG: Final = RestConfig("http://localhost:8080")
+"""Where kubectl turns to if nothing tells it where the server is."""
+
+
+class Nowhere:
+    """This machine, where no API server listens."""
+
+    def request(self, request: Request) -> Response:
+        """Refused."""
+        raise ConnectionRefused(request.path)
+
+
+def kubectl_config(env: Mapping[str, str], host: Host) -> RestConfig:
+    """Where kubectl looks: the files of KUBECONFIG, else the home's, else the pod it is in, else this machine.
+
+    Of several files the first that exists counts. Raises GoError.
+    """
+    home = env.get("HOME", "")
+    for path in env.get("KUBECONFIG", "").split(":") if env.get("KUBECONFIG") else [f"{home.rstrip('/')}/.kube/config"]:
+        try:
+            host.stat(path)
+        except OSError:
+            continue
+        return _from_file(path, host)
+    try:
+        return _in_cluster(env, host, _Unheard(), Libraries(), "")
+    except GoError:
+        return NO_CONFIG
+
+
+class _Unheard:
+    """kubectl tries the pod's configuration without a word."""
+
+    def log(self, level: str, message: str) -> None:
+        pass
+
+    def stdout(self, text: str) -> None:
+        pass
+
+    def stderr(self, text: str) -> None:
+        pass
 
 
 def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str) -> RestConfig:

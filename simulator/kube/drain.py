@@ -4,7 +4,8 @@ Reads beside k8s.io/kubectl/pkg/drain: `Helper`, `filterPods` with its five filt
 `waitForDelete`, `RunNodeDrain`, `RunCordonOrUncordon`. A helper without writers panics at its first output, as a nil
 `io.Writer` does in Go. Leaves out what driver-manager never sets (dry run, selectors of nodes, callbacks).
 
-Source: v0.33.2 (driver-manager v0.9.0 to v0.10.0), v0.35.4 (v0.11.0), v0.36.3 (v0.12.0); see `profile`.
+Source: v0.27.2 (nvdrain of driver-manager v0.6.2), v0.33.1 (kubectl of the shell releases' images), v0.33.2 (v0.8.1 to
+v0.10.0), v0.35.4 (v0.11.0), v0.36.3 (v0.12.0); see `profile`.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class Helper:
     pod_selector: str = ""
     chunk_size: int = 0
     additional_filters: Sequence[PodFilter] = ()
+    on_finished: Callable[[Object, bool, GoError | None], None] | None = None
+    """Hears of each pod that is gone, or that could not be waited for: the pod, was it evicted, the error."""
 
     # --- which pods -------------------------------------------------------------------------------------------
 
@@ -279,7 +282,7 @@ class Helper:
             else:
                 break
         try:
-            yield from self._wait_for_delete([pod], MAX_DURATION, ends)
+            yield from self._wait_for_delete([pod], MAX_DURATION, ends, evicted=True)
         except GoError as failure:
             return GoError(f"error when waiting for pod {quote(name)} in namespace {quote(namespace)} to terminate: {failure}")
         return None
@@ -297,11 +300,18 @@ class Helper:
             except GoError as failure:
                 if not is_not_found(failure):
                     raise
-        yield from self._wait_for_delete(pods, self._limit(), None)
+        yield from self._wait_for_delete(pods, self._limit(), None, evicted=False)
 
-    def _wait_for_delete(self, pods: Sequence[Object], timeout: Duration, parent: Duration | None) -> Waiting[None]:
+    def _wait_for_delete(
+        self, pods: Sequence[Object], timeout: Duration, parent: Duration | None, *, evicted: bool
+    ) -> Waiting[None]:
         """`waitForDelete`: ask for each pod every second until none of them is left."""
+        libraries = self.client.rest.libraries
         pending = list(pods)
+
+        def finished(pod: Object, failure: GoError | None = None) -> None:
+            if self.on_finished is not None:
+                self.on_finished(pod, evicted, failure)
 
         def all_gone() -> Waiting[bool]:
             left = []
@@ -309,15 +319,24 @@ class Helper:
                 try:
                     found = yield from self.client.get_pod(pod["metadata"]["namespace"], pod["metadata"]["name"])
                 except GoError as failure:
-                    if is_not_found(failure):
-                        continue
-                    raise
+                    if not is_not_found(failure) and not libraries.unreadable_pod_counts_as_gone:
+                        finished(pod, failure)
+                        raise
+                    finished(pod)
+                    continue
                 if found["metadata"].get("uid") == pod["metadata"].get("uid"):
                     left.append(pod)
+                else:
+                    finished(pod)
             pending[:] = left
+            if left and libraries.deadline_seen_at_poll and parent is not None and self.clock.now >= parent:
+                raise GoError(f"global timeout reached: {format_duration(self._limit())}")
             return not left
 
-        yield from poll(self.clock, _POLL, deadline(self.clock, timeout, parent), all_gone)
+        if libraries.deadline_seen_at_poll:
+            yield from poll(self.clock, _POLL, deadline(self.clock, timeout), all_gone, late=True)
+        else:
+            yield from poll(self.clock, _POLL, deadline(self.clock, timeout, parent), all_gone)
 
     def _print(self, text: str) -> None:
         if self.output is None:

@@ -27,6 +27,8 @@ class Libraries:
     """Line of config.go in klog's error that the root certificate could not be loaded."""
     throttled_line: int = 752
     """Line of request.go in klog's message about a long wait for the client's own rate limit."""
+    structured_throttling: bool = True
+    """That message has its parts as key="value" (contextual logging)."""
     blocked_eviction_delay: Duration = 5 * SECOND
     """Pause before an eviction that a disruption budget blocked is tried again."""
     blocked_eviction_refreshes_pod: bool = False
@@ -37,5 +39,9 @@ class Libraries:
     """How the errors about a selector's keys and values are worded."""
     eviction_creation_timestamp: bool = True
     """Eviction bodies hold `creationTimestamp: null`."""
+    unreadable_pod_counts_as_gone: bool = False
+    """A pod that cannot be read (whatever the error) counts as deleted: up to v0.27 the identity of an empty object was compared."""
+    deadline_seen_at_poll: bool = False
+    """The end of the time for evictions is only noticed when the next poll finds a pod, and then is an error of its own."""
     daemonset_needs_apps_v1: bool = False
     """A DaemonSet owner counts only with an apps/v1 apiVersion."""

@@ -91,15 +91,16 @@ def drive(clock: Clock, work: Waiting[T]) -> T:
 class RateLimiter:
     """A token bucket (`flowcontrol.NewTokenBucketRateLimiter`)."""
 
-    __slots__ = ("_full_at",)
+    __slots__ = ("_burst", "_full_at", "_interval")
 
-    def __init__(self) -> None:
+    def __init__(self, interval: Duration = QPS_INTERVAL, burst: int = BURST) -> None:
         self._full_at: Duration = 0
+        self._interval, self._burst = interval, burst
 
     def reserve(self, now: Duration, ends: Duration | None = None) -> Duration:
         """Take a token; how long to wait for it. Raises GoError if that would be past `ends`."""
-        full_at = max(self._full_at, now) + QPS_INTERVAL
-        wait = max(0, full_at - BURST * QPS_INTERVAL - now)
+        full_at = max(self._full_at, now) + self._interval
+        wait = max(0, full_at - self._burst * self._interval - now)
         if ends is not None and now + wait > ends:
             raise GoError("rate: Wait(n=1) would exceed context deadline")
         self._full_at = full_at
@@ -168,6 +169,8 @@ class RestClient:
     libraries: Libraries
     stamp: Callable[[], str]
     """klog's header up to the file name, for a line written now."""
+    rate: tuple[Duration, int] = (QPS_INTERVAL, BURST)
+    """Nanoseconds between requests, and how many may come at once."""
     limiters: dict[str, RateLimiter] = field(default_factory=dict)
     last_throttled: Duration | None = None
 
@@ -205,7 +208,7 @@ class RestClient:
     def _throttle(self, group: str | None, request: Request, ends: Duration | None) -> Waiting[None]:
         if group is None:
             return
-        limiter = self.limiters.setdefault(group, RateLimiter())
+        limiter = self.limiters.get(group) or self.limiters.setdefault(group, RateLimiter(*self.rate))
         try:
             if ends is not None and self.clock.now >= ends:
                 raise GoError("context deadline exceeded")
@@ -220,6 +223,12 @@ class RestClient:
         if self.last_throttled is not None and self.clock.now - self.last_throttled < _LONG_THROTTLE_PAUSE:
             return
         self.last_throttled = self.clock.now
+        if not self.libraries.structured_throttling:
+            self.output.stderr(
+                f"I{self.stamp()} request.go:{self.libraries.throttled_line}] Waited for {format_duration(wait)} due to"
+                f" client-side throttling, not priority and fairness, request: {request.method}:{self.connection.url(request)}\n"
+            )
+            return
         self.output.stderr(
             f'I{self.stamp()} request.go:{self.libraries.throttled_line}] "Waited before sending request"'
             f' delay="{format_duration(wait)}" reason="client-side throttling, not priority and fairness"'

@@ -28,12 +28,20 @@ def deadline(clock: Clock, timeout: Duration, parent: Duration | None = None) ->
     return min(own, parent)
 
 
-def poll(clock: Clock, interval: Duration, ends: Duration | None, condition: Callable[[], Waiting[bool]]) -> Waiting[None]:
+TIMED_OUT: Final = "timed out waiting for the condition"
+
+
+def poll(
+    clock: Clock, interval: Duration, ends: Duration | None, condition: Callable[[], Waiting[bool]], *, late: bool = False
+) -> Waiting[None]:
     """`wait.PollUntilContextTimeout(ctx, interval, timeout, immediate=true, condition)`.
 
     The condition is asked at once, even after the deadline, then at each tick. Ticks are those of a Go ticker: they do
     not wait for a slow condition, one that was missed is delivered late, further ones are lost. Raises GoError
     `context deadline exceeded`, or the condition's own.
+
+    `late` makes it v0.27's `wait.PollImmediate`: the condition is asked once more at the deadline, and the error is
+    `timed out waiting for the condition`.
     """
     start = clock.now
     tick = start + interval
@@ -44,7 +52,9 @@ def poll(clock: Clock, interval: Duration, ends: Duration | None, condition: Cal
         if wake > clock.now:
             yield wake - clock.now
         if ends is not None and clock.now >= ends:
-            raise GoError(DEADLINE_EXCEEDED)
+            if late and (yield from condition()):
+                return
+            raise GoError(TIMED_OUT if late else DEADLINE_EXCEEDED)
         tick = clock.now + interval - (clock.now - start) % interval
         if (yield from condition()):
             return

@@ -6,14 +6,19 @@ that recordings depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from simulator.config import Config
 from simulator.labels import Wait
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.steps import DriverManager
 from simulator.named_change import NamedChange
-from simulator.urfave import Flag
+from simulator.urfave import End, Flag
+
+Read: TypeAlias = "Callable[[Sequence[Flag], Sequence[str], Mapping[str, str], str], Config | End]"
+"""How settings are read: flags, arguments, environment, version -> settings, or how the program ends without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +37,11 @@ class Change(NamedChange):
     waited_for: tuple[Wait, ...] = ()
     container_path: tuple[str, ...] = ()
     """Directories at the end of the image's PATH."""
+    before: type[DriverManager] | None = None
+    """What was done before, of a change that the base has already: it comes on top where the change is left out."""
+    before_client: type[KubeClient] | None = None
+    """The same, of requests."""
+    before_read: Callable[[Read], Read] | None = None
+    """The same, of how settings are read."""
+    before_deaf: bool = False
+    """Was a signal that is not handled lost on process 1?"""

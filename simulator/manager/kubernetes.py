@@ -6,7 +6,8 @@ As of v0.9.0; what later releases changed is in `manager.releases`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from contextlib import suppress
+from typing import ClassVar, Final
 
 from simulator import messages as m
 from simulator.gocompat import MINUTE, NIL_POINTER, SECOND, Duration, GoError, GoPanic, wrapping
@@ -38,6 +39,12 @@ class DrainOptions:
 
 class KubeClient:
     """`kube.Client`. Methods raise GoError with upstream's text."""
+
+    drain_ignores_daemonsets: ClassVar[bool] = False
+    drain_has_writers: ClassVar[bool] = False
+    drain_grace_period: ClassVar[int] = 0
+    drain_cordons: ClassVar[bool] = False
+    """How the full drain is set up."""
 
     def __init__(self, clientset: Clientset, clock: Clock, output: Output, chance: Chance, log: Log) -> None:
         self.clientset = clientset
@@ -94,11 +101,17 @@ class KubeClient:
     def drain_node(self, node_name: str, options: DrainOptions) -> None:
         """The full drain. The helper gets no writers and does not ignore DaemonSets: see the quirks."""
         self.log.info(m.DRAINING % node_name)
+        if self.drain_cordons:
+            node = drive(self.clock, self.clientset.get_node(node_name))
+            with suppress(GoError):
+                drive(self.clock, run_cordon_or_uncordon(self.clientset, node, desired=True))
         helper = Helper(
             self.clientset,
             self.clock,
-            output=None,
+            output=self.output if self.drain_has_writers else None,
             force=options.force,
+            grace_period_seconds=self.drain_grace_period,
+            ignore_all_daemonsets=self.drain_ignores_daemonsets,
             delete_emptydir_data=options.delete_emptydir_data,
             timeout=options.timeout,
             pod_selector=options.pod_selector,

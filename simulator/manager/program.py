@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from simulator import messages as m
-from simulator.config import UNINSTALL_DRIVER, read
+from simulator.config import UNINSTALL_DRIVER, Config, read
 from simulator.gocompat import GoError, GoPanic, wrapping
-from simulator.kube.clientcmd import build_config_from_flags, new_for_config
+from simulator.kube.clientcmd import NO_CONFIG, Nowhere, build_config_from_flags, kubectl_config, new_for_config
 from simulator.kube.clientset import Clientset
 from simulator.kube.rest import Connection, RestClient
+from simulator.manager.change import Read
 from simulator.manager.log import Log
 from simulator.manager.releases import Flow
-from simulator.ports import Chance, Clock, Cluster, Host, Output
+from simulator.ports import Chance, Clock, Cluster, Host, Output, Server
 from simulator.urfave import End
 
 FAILURE: Final = 1
@@ -48,7 +49,10 @@ def main(
     Terminated and Stopped pass through: the program knows nothing of either.
     """
     log = Log(ports.output)
-    settings = read(flow.flags, args, env, version)
+    reading: Read = read
+    for around in flow.before_reads:
+        reading = around(reading)
+    settings = reading(flow.flags, args, env, version)
     if isinstance(settings, End):
         if settings.stdout:
             ports.output.stdout(settings.stdout)
@@ -59,12 +63,15 @@ def main(
         log.fatal(settings.fatal)
         return Exit(FAILURE)
     try:
-        with wrapping(m.FAILED_TO_CREATE_MANAGER), wrapping(m.FAILED_TO_CREATE_CLIENT):
-            with wrapping(m.FAILED_TO_BUILD_KUBECONFIG):
-                rest_config = build_config_from_flags(settings.kubeconfig, env, ports.host, ports.output, flow.libraries, stamp())
-            with wrapping(m.FAILED_TO_CREATE_CLIENTSET):
-                server = new_for_config(rest_config)
-        connection = Connection(ports.cluster, ports.clock, server)
+        cluster = ports.cluster
+        try:
+            server = _server(flow, settings, env, ports, stamp)
+        except GoError:
+            if flow.steps.needs_client:
+                raise
+            config = kubectl_config(env, ports.host)
+            server, cluster = new_for_config(config), Nowhere() if config == NO_CONFIG else cluster
+        connection = Connection(cluster, ports.clock, server)
         clientset = Clientset(RestClient(connection, ports.clock, ports.output, flow.libraries, stamp))
         kube = flow.client(clientset, ports.clock, ports.output, ports.chance, log)
         steps = flow.steps(settings, env, ports.host, ports.clock, ports.output, kube)
@@ -79,3 +86,12 @@ def main(
         ports.output.stderr(f"panic: {panic}\n[stack trace left out]\n")
         return Exit(PANIC, str(panic))
     return Exit(0)
+
+
+def _server(flow: Flow, settings: Config, env: Mapping[str, str], ports: Ports, stamp: Callable[[], str]) -> Server:
+    """Where the API server is. Raises GoError."""
+    with wrapping(m.FAILED_TO_CREATE_MANAGER), wrapping(m.FAILED_TO_CREATE_CLIENT):
+        with wrapping(m.FAILED_TO_BUILD_KUBECONFIG):
+            config = build_config_from_flags(settings.kubeconfig, env, ports.host, ports.output, flow.libraries, stamp())
+        with wrapping(m.FAILED_TO_CREATE_CLIENTSET):
+            return new_for_config(config)

@@ -28,7 +28,7 @@ MODULES: Final = ("nvidia_modeset", "nvidia_uvm", "nvidia_peermem", "nvidia_fs",
 
 _PCI_DEVICES: Final = "/sys/bus/pci/devices"
 _MELLANOX: Final = "0x15b3"
-_HOST_QUERY: Final = ("chroot", "/host", "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+HOST_QUERY: Final = ("chroot", "/host", "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 _POD_TERMINATION: Final = 60 * SECOND
 _MOFED_INTERVAL: Final = 5 * SECOND
 
@@ -36,6 +36,8 @@ _MOFED_INTERVAL: Final = 5 * SECOND
 class DriverManager:
     """`DriverManager`. A step that upstream lets return an error raises GoError."""
 
+    needs_client: ClassVar[bool] = True
+    """Is it an error, before anything is done, that nothing says where the API server is?"""
     fetched: ClassVar[tuple[str, ...]] = labels.FETCHED
     always: ClassVar[tuple[str, ...]] = labels.ALWAYS
     restored: ClassVar[tuple[str, ...]] = labels.ALWAYS
@@ -147,7 +149,7 @@ class DriverManager:
                 raise GoError(m.CANNOT_PROCEED) from None
             self.log.info(m.ATTEMPTING_DRAIN)
             with wrapping(m.FAILED_TO_DRAIN), self.cleaning_up():
-                self.kube.drain_node(self.config.node_name, self.drain_options())
+                self.drain_node()
             self.after_fallback_drain()
 
     def after_fallback_drain(self) -> None:
@@ -167,7 +169,7 @@ class DriverManager:
                     raise failure from None
             self.log.info(m.RETRYING_WITH_DRAIN)
             with wrapping(m.FAILED_TO_DRAIN), self.cleaning_up():
-                self.kube.drain_node(self.config.node_name, self.drain_options())
+                self.drain_node()
             with wrapping(m.FAILED_TO_CLEAN_UP_DRIVER), self.cleaning_up():
                 self.cleanup_driver()
         self.log.info(m.UNINSTALLED)
@@ -215,7 +217,7 @@ class DriverManager:
     def is_host_driver(self) -> bool:
         """`isHostDriver`: does `nvidia-smi` run in the host's root, exit 0, and print anything at all?"""
         try:
-            result = self.host.run(_HOST_QUERY)
+            result = self.host.run(HOST_QUERY)
         except GoError:
             return False
         if result.exit_code != 0 or not result.stdout:
@@ -469,6 +471,10 @@ class DriverManager:
         """`nvDrainNode`."""
         self.log.info(m.DRAINING_GPU_PODS % self.config.node_name)
         self.kube.delete_or_evict_pods(self.config.node_name, self.drain_options())
+
+    def drain_node(self) -> None:
+        """The full drain (`kubeClient.DrainNode`)."""
+        self.kube.drain_node(self.config.node_name, self.drain_options())
 
     def drain_options(self) -> DrainOptions:
         """What the settings say about draining."""

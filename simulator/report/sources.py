@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from simulator.manager.kubernetes import KubeClient
-from simulator.manager.releases import Flow
+from simulator.manager.releases import Flow, ShellFlow
+from simulator.manager.shell.bash import Bash
+from simulator.manager.shell.script import Script
 from simulator.manager.steps import DriverManager
 
 
@@ -26,13 +28,22 @@ def resolved_steps(resolved: Flow) -> list[StepSource]:
     return _sources(resolved.steps, DriverManager, {change.steps: change.name for change in resolved.changes if change.steps})
 
 
+def resolved_script(resolved: ShellFlow) -> list[StepSource]:
+    """The functions of a script in upstream's order, each with the named change it comes from."""
+    return _sources(resolved.script, Script, {change.script: change.name for change in resolved.changes if change.script})
+
+
 def resolved_client(resolved: Flow) -> list[StepSource]:
     """What the flow asks of the API server, each with the named change it comes from."""
     return _sources(resolved.client, KubeClient, {change.client: change.name for change in resolved.changes if change.client})
 
 
 def _sources(resolved: type, base: type, owners: Mapping[type, str]) -> list[StepSource]:
-    names = [name for name, _ in inspect.getmembers(resolved, inspect.isfunction) if not name.startswith("_")]
+    names = [
+        name
+        for name, function in inspect.getmembers(resolved, inspect.isfunction)
+        if not name.startswith("_") and function.__module__ != Bash.__module__
+    ]
     base_order = [name for name in vars(base) if name in names]
     out = []
     for name in (*base_order, *(name for name in names if name not in base_order)):

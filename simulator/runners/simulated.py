@@ -17,7 +17,9 @@ from simulator.cluster.fake import FakeCluster
 from simulator.gocompat import SECOND, Duration
 from simulator.host.fake import FakeHost
 from simulator.manager.program import Exit, Ports, main
-from simulator.manager.releases import DEFAULT, Flow, flow
+from simulator.manager.releases import DEFAULT, Flow, ShellFlow, resolve
+from simulator.manager.shell.program import ShellPorts, make_script
+from simulator.manager.shell.program import main as script_main
 from simulator.ports import ConnectionDropped, ProcessResult, Request, Response, Stopped, Terminated
 from simulator.runners.vfio import as_child
 from simulator.trace import (
@@ -54,6 +56,8 @@ class _Recorder:
         self.read_file = host.read_file
         self.list_directory = host.list_directory
         self.mount_points = host.mount_points
+        self.is_file = host.is_file
+        self.read_link = host.read_link
 
     @property
     def now(self) -> Duration:
@@ -80,6 +84,25 @@ class _Recorder:
         result = self._host.run(argv)
         self.events.append(ChildProcess(self._clock.now, tuple(argv), result.exit_code))
         return result
+
+    def spawn(self, argv: Sequence[str], work: Callable[[], ProcessResult]) -> ProcessResult:
+        started = len(self.events)
+
+        def begin() -> ProcessResult:
+            self.events.append(ChildProcess(self._clock.now, tuple(argv), None))
+            return work()
+
+        result = self._host.spawn(argv, begin)
+        if len(self.events) == started:  # a stand-in ran in its place
+            self.events.append(ChildProcess(self._clock.now, tuple(argv), None))
+        event = self.events[started]
+        assert isinstance(event, ChildProcess)
+        self.events[started] = event._replace(exit_code=result.exit_code)
+        return result
+
+    def deleted(self, request: Request, span: Duration) -> bool:
+        listed = self._cluster.listed(request)
+        return self._clock.wait(span, lambda: not all(map(self._cluster.pod_exists, listed)))
 
     def request(self, request: Request) -> Response:
         try:
@@ -128,12 +151,12 @@ def simulate(
     `without` leaves named changes of the release out; `start` dates klog's lines; `note_tree` keeps every file's text in
     the states before and after.
     """
-    return run(world, flow(release, without=without, what_if=what_if), start, note_tree=note_tree)
+    return run(world, resolve(release, without=without, what_if=what_if), start, note_tree=note_tree)
 
 
 def run(
     world: World,
-    resolved: Flow,
+    resolved: Flow | ShellFlow,
     start: datetime.datetime = START,
     *,
     note_tree: bool = False,
@@ -142,13 +165,13 @@ def run(
     """Run a resolved flow against a world. A caller that gives the list of events may watch it, and stop the run by raising."""
     clock = VirtualClock()
     cluster = FakeCluster(world.cluster, clock)
-    host = FakeHost(world.host, world.path or resolved.container_path, cluster.pod_exists, resolved.release.chroot)
+    host = FakeHost(world.host, world.path or resolved.container_path, cluster.pod_exists, resolved.release.chroot, resolved.image)
     return execute(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=events)
 
 
 def execute(
     world: World,
-    resolved: Flow,
+    resolved: Flow | ShellFlow,
     host: FakeHost,
     cluster: FakeCluster,
     clock: VirtualClock,
@@ -161,19 +184,27 @@ def execute(
     host.own_programs["vfio-manage"] = as_child(resolved.release.tag, host, world.env, resolved.without)
     recorder = _Recorder(host, cluster, clock, world.seed, [] if events is None else events)
     before = state_of(host, cluster, note_tree=note_tree)
-    _plan(world, recorder, host, cluster, clock)
+    _plan(world, recorder, host, cluster, clock, deaf=resolved.deaf and world.pid_1)
 
     def stamp() -> str:
         moment = start + datetime.timedelta(microseconds=clock.now // 1000)
         return f"{moment:%m%d %H:%M:%S.%f} {1 if world.pid_1 else 4242:7d}"
 
+    def now() -> str:
+        return f"{start + datetime.timedelta(microseconds=clock.now // 1000):%Y-%m-%dT%H:%M:%SZ}"
+
     exit_code: int | None
     panic, stopped = "", None
     try:
         clock.sleep(0)
-        ports = Ports(recorder, recorder, recorder, recorder, recorder)
-        ended: Exit = main(resolved, world.args, world.env, ports, stamp, world.version)
-        exit_code, panic = ended.code, ended.panic
+        if isinstance(resolved, ShellFlow):
+            shell_ports = ShellPorts(recorder, recorder, recorder, recorder, recorder)
+            script = make_script(resolved.script, resolved.libraries, world.env, shell_ports, stamp, now)
+            exit_code = script_main(script, world.args)
+        else:
+            ports = Ports(recorder, recorder, recorder, recorder, recorder)
+            ended: Exit = main(resolved, world.args, world.env, ports, stamp, world.version)
+            exit_code, panic = ended.code, ended.panic
     except Terminated as signal:
         exit_code = _signal_exit(signal.signal, pid_1=world.pid_1)
     except Stopped:
@@ -191,6 +222,7 @@ def state_of(host: FakeHost, cluster: FakeCluster, *, note_tree: bool) -> State:
         files=host.files(),
         modules=host.modules(),
         gpu_drivers=host.gpu_drivers(),
+        terminating=cluster.terminating(),
         tree=host.tree.snapshot() if note_tree else None,
     )
 
@@ -200,7 +232,9 @@ def _signal_exit(name: str, *, pid_1: bool) -> int:
     return _GO_RUNTIME_EXIT if pid_1 and name != "KILL" else -SIGNAL_NUMBERS.get(name, 15)
 
 
-def _plan(world: World, recorder: _Recorder, host: FakeHost, cluster: FakeCluster, clock: VirtualClock) -> None:
+def _plan(world: World, recorder: _Recorder, host: FakeHost, cluster: FakeCluster, clock: VirtualClock, *, deaf: bool) -> None:
+    """What happens meanwhile. As process 1 a shell is `deaf`: the kernel keeps signals from it that it does not handle."""
+
     def happen(change: PlannedChange) -> Callable[[], None]:
         def happens() -> None:
             recorder.events.append(Change(clock.now, change.document()))
@@ -213,7 +247,8 @@ def _plan(world: World, recorder: _Recorder, host: FakeHost, cluster: FakeCluste
     def signalled() -> None:
         assert world.signal is not None
         recorder.events.append(Signal(clock.now, world.signal[0]))
-        raise Terminated(world.signal[0])
+        if not deaf or world.signal[0] == "KILL":
+            raise Terminated(world.signal[0])
 
     def stop() -> None:
         raise Stopped

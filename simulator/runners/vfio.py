@@ -113,31 +113,37 @@ class _Recorder:
         self.events.append(Modprobe(root, tuple(argv), exit_code, tuple(taken)))
 
 
-class _Silence:
-    """An output that nobody reads."""
+class _Heard:
+    """An output whose streams are kept. The Go program's log is left out: whoever calls it throws it away."""
+
+    def __init__(self) -> None:
+        self.out: list[str] = []
+        self.err: list[str] = []
 
     def log(self, level: str, message: str) -> None:
         pass
 
     def stdout(self, text: str) -> None:
-        pass
+        self.out.append(text)
 
     def stderr(self, text: str) -> None:
-        pass
+        self.err.append(text)
 
 
 def vfio_flow(tag: str, *, without: frozenset[str] = frozenset()) -> Flow:
     """vfio-manage of a release; of one that is not modelled, the newest that is."""
-    return flow(tag if tag in CHANGES else next(reversed(CHANGES)), without=without)
+    return flow(tag if tag in CHANGES else list(CHANGES)[-1], without=without)
 
 
 def as_child(
     tag: str, host: FakeHost, env: Mapping[str, str], without: frozenset[str] = frozenset()
 ) -> Callable[[Sequence[str]], ProcessResult]:
-    """vfio-manage as driver-manager calls it: on the same host, with its environment; its output is thrown away."""
+    """vfio-manage as driver-manager calls it: on the same host, with its environment."""
 
     def run(argv: Sequence[str]) -> ProcessResult:
-        return ProcessResult(main(vfio_flow(tag, without=without), argv[1:], env, host, _Silence()))
+        heard = _Heard()
+        exit_code = main(vfio_flow(tag, without=without), argv[1:], env, host, heard)
+        return ProcessResult(exit_code, "".join(heard.out), "".join(heard.err))
 
     return run
 

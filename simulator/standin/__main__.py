@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from simulator.manager.releases import DEFAULT, RELEASES
+from simulator.manager.releases import DEFAULT, GO_RELEASES
 from simulator.reading import InputError
 from simulator.standin.program import DRIVER_MANAGER, PROGRAMS, check, run
 
@@ -31,7 +31,9 @@ def main(argv: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--program", metavar="NAME", default=DRIVER_MANAGER, help=f"one of {', '.join(PROGRAMS)}")
-    parser.add_argument("--release", metavar="R", default=DEFAULT, help=f"upstream tag (default {DEFAULT}): {', '.join(RELEASES)}")
+    parser.add_argument(
+        "--release", metavar="R", default=DEFAULT, help=f"upstream tag (default {DEFAULT}): {', '.join(GO_RELEASES)}"
+    )
     parser.add_argument("--without", metavar="NAME", action="append", default=[], help="leave a named change of the release out")
     own, args = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, ())
     options = parser.parse_args(own)

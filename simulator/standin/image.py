@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 
 from simulator.importing.image import connect
-from simulator.manager.releases import DEFAULT, RELEASES, flow
+from simulator.manager.releases import DEFAULT, GO_RELEASES, flow
 from simulator.reading import InputError
 from simulator.scenario import fixtures
 from simulator.standin.program import DRIVER_MANAGER, PROGRAMS, check
@@ -200,7 +200,9 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m simulator.standin.image", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--release", metavar="R", default=DEFAULT, help=f"upstream tag (default {DEFAULT}): {', '.join(RELEASES)}")
+    parser.add_argument(
+        "--release", metavar="R", default=DEFAULT, help=f"upstream tag (default {DEFAULT}): {', '.join(GO_RELEASES)}"
+    )
     parser.add_argument("--tag", metavar="TAG", default="", help="what to call it (default dmsim-standin:R)")
     parser.add_argument("--without", metavar="NAME", action="append", default=[], help="leave a named change of the release out")
     options = parser.parse_args(argv)

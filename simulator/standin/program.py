@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from simulator.manager import program as driver_manager
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import GO_RELEASES
 from simulator.manager.releases import flow as manager_flow
 from simulator.ports import Stopped
 from simulator.reading import InputError, nearest
@@ -28,9 +28,9 @@ def check(program: str, release: str, without: Sequence[str]) -> None:
     """Are there such a program, release and named changes? Raises InputError."""
     if program not in PROGRAMS:
         raise InputError("", "", f'there is no program "{program}"', nearest(program, PROGRAMS))
-    if release not in RELEASES:
-        raise InputError("", "", f'there is no release "{release}"', nearest(release, RELEASES))
-    released = (*(known.changes for known in RELEASES.values()), *CHANGES.values())
+    if release not in GO_RELEASES:
+        raise InputError("", "", f'there is no release "{release}"', nearest(release, GO_RELEASES))
+    released = (*(known.changes for known in GO_RELEASES.values()), *CHANGES.values())
     names = {change.name for changes in released for change in changes}
     for name in without:
         if name not in names:

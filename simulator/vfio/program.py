@@ -24,7 +24,7 @@ PANIC: Final = 2
 def main(flow: Flow, args: Sequence[str], env: Mapping[str, str], host: VfioHost, output: Output, version: str = "unknown") -> int:
     """Run the program; returns its exit code. Raises Stopped if it would never end."""
     if flow.nvpci is None:
-        return script.main(args, env, host, output)
+        return script.main(flow.script, args, env, host, output)
     settings = read(args, env, version)
     if isinstance(settings, End):
         if settings.stdout:

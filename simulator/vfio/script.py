@@ -1,10 +1,13 @@
-"""The shell version of vfio-manage, v0.9.0 and v0.9.1, as BusyBox runs it under `set -eu`.
+"""The shell version of vfio-manage, v0.4.2 to v0.9.1, as BusyBox runs it under `set -eu`.
 
 One method per function of the script. Where a command's failure ends the script, `_Exit` is raised; where the shell
 passes over it (in a condition, or inside `$(...)`, which does not inherit `set -e`), it is not. Line numbers and words on
 standard error are BusyBox's; nothing depends on them.
 
-Source: scripts/vfio-manage, v0.9.0 and v0.9.1 (the same); BusyBox 1.35 ash, getopt, readlink, cat and ls by experiment.
+This is the script as v0.4.2 had it; `v0_8_1` holds what was added. Up to v0.8.1 it was bash that ran it, whose words are not
+modelled.
+
+Source: scripts/vfio-manage, v0.4.2 and v0.6.2 (the same), v0.8.1, v0.9.0 and v0.9.1 (the same but for the shell); BusyBox 1.35 ash, getopt, readlink, cat and ls by experiment.
 """
 
 from __future__ import annotations
@@ -20,12 +23,8 @@ from simulator.vfio.getopt import getopt
 
 _NAME: Final = "/usr/bin/vfio-manage"
 _NVIDIA: Final = "0x10de"
-_VGA_CONTROLLER: Final = "0x030000"
-_CONTROLLER_3D: Final = "0x030200"
 _VFIO_PCI: Final = "vfio-pci"
-_NONE: Final = "NONE"
-_CONSUMER: Final = "consumer"
-_CONSUMER_PREFIX: Final = "consumer:pci:"
+NONE: Final = "NONE"
 _WHITE: Final = " \t\n"
 _UNSET_VARIABLE: Final = 2
 _STRERROR: Final = {
@@ -50,9 +49,9 @@ class _Exit(Exception):
         self.code = code
 
 
-def main(args: Sequence[str], env: Mapping[str, str], host: VfioHost, output: Output) -> int:
-    """Run the script; returns its exit code."""
-    script = _Script(env, host, output)
+def main(kind: type[Script], args: Sequence[str], env: Mapping[str, str], host: VfioHost, output: Output) -> int:
+    """Run a release's script; returns its exit code."""
+    script = kind(env, host, output)
     try:
         script.run(list(args))
     except _Exit as ended:
@@ -65,7 +64,9 @@ def _strerror(error: OSError) -> str:
     return _STRERROR.get(name, name)
 
 
-class _Script:
+class Script:
+    """The script, v0.4.2."""
+
     def __init__(self, env: Mapping[str, str], host: VfioHost, output: Output) -> None:
         self.env = env
         self.host = host
@@ -173,9 +174,9 @@ class _Script:
         self.write(f"{driver}/unbind", gpu + "\n", line)
         self.write(f"{SYS_DEVICES}/{gpu}/driver_override", "\n", line + 1)
 
-    def is_nvidia_gpu_device(self, gpu: str) -> bool:
-        """`is_nvidia_gpu_device`: by class alone."""
-        return self.cat(self.readlink_f(f"{SYS_DEVICES}/{gpu}/class")) in {_CONTROLLER_3D, _VGA_CONTROLLER}
+    def is_nvidia_gpu_device(self, _gpu: str) -> bool:
+        """Is it more than a function of NVIDIA's? Not asked, in this release: audio and USB functions count too."""
+        return True
 
     def is_bound_to_vfio(self, gpu: str) -> bool:
         """`is_bound_to_vfio`."""
@@ -192,7 +193,7 @@ class _Script:
         self.echo(m.SCRIPT_UNBINDING % gpu)
         self.unbind_from_driver(gpu)
         auxiliary = self.get_graphics_aux_dev(gpu)
-        if auxiliary != _NONE:
+        if auxiliary != NONE:
             self.echo(m.SCRIPT_GRAPHICS_MODE % (gpu, auxiliary))
             self.unbind_from_driver(auxiliary)
 
@@ -212,16 +213,9 @@ class _Script:
         self.write(f"{SYS_DEVICES}/{gpu}/driver_override", "vfio-pci\n", 106)
         self.write(f"{SYS_DRIVERS}/{_VFIO_PCI}/bind", gpu + "\n", 107)
 
-    def get_graphics_aux_dev(self, gpu: str) -> str:
-        """`get_graphics_aux_dev`: with several consumers the text has several lines, which name no device."""
-        if self.cat(self.readlink_f(f"{SYS_DEVICES}/{gpu}/class")) != _VGA_CONTROLLER:
-            return _NONE
-        consumers = [name for name in self.ls(f"{SYS_DEVICES}/{gpu}") if _CONSUMER in name]
-        fields = [name.split(_CONSUMER_PREFIX) for name in consumers]
-        auxiliary = "\n".join(field[1] if len(field) > 1 else "" for field in fields).rstrip("\n")
-        if auxiliary and self.is_listable(f"{SYS_DEVICES}/{auxiliary}/"):
-            return auxiliary
-        return _NONE
+    def get_graphics_aux_dev(self, _gpu: str) -> str:
+        """The function that a GPU in graphics mode brings: not looked for, in this release."""
+        return NONE
 
     def bind_device(self, gpu: str) -> None:
         """`bind_device`."""
@@ -230,7 +224,7 @@ class _Script:
             return
         self.bind_pci_device(gpu)
         auxiliary = self.get_graphics_aux_dev(gpu)
-        if auxiliary != _NONE:
+        if auxiliary != NONE:
             self.echo(m.SCRIPT_GRAPHICS_MODE % (gpu, auxiliary))
             self.bind_pci_device(auxiliary)
 

@@ -13,7 +13,7 @@ from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec
 from simulator.kube.clientcmd import build_config_from_flags, new_for_config
 from simulator.kube.profile import Libraries
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import GO_RELEASES
 from simulator.recordings.layout import Recording
 from simulator.recordings.worlds import world_of
 from simulator.runners.simulated import simulate
@@ -58,7 +58,7 @@ def load(text, path="/k", files=()):
     return new_for_config(build_config_from_flags(path, {}, host, Silent(), Libraries(), ""))
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", GO_RELEASES)
 def test_a_forbidden_discovery_fails_the_eviction(release):
     """Only a discovery answered 404 means a server without evictions; 403 is an error like any other."""
     outcome = run(release, [gpu_pod("p")], [Fault(method="GET", path="/api/v1$", status=403)], ENABLE_AUTO_DRAIN="false")

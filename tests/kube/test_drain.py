@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from simulator.clock import VirtualClock
@@ -13,7 +15,7 @@ from simulator.kube.clientset import Clientset
 from simulator.kube.drain import Helper, run_cordon_or_uncordon
 from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient, drive
-from simulator.manager.releases import flow
+from simulator.manager.releases import flow, shell_flow
 from simulator.ports import Request, Server
 
 GPU = (Container({"nvidia.com/gpu": "1"}),)
@@ -351,7 +353,7 @@ def test_a_pod_of_the_same_name_is_another_pod():
     made = Drain(Pod("default", "p", owner=REPLICA, termination=None))
     judged, _ = drive(made.clock, made.helper.get_pods_for_deletion("n"))
     pod = {**judged.pods()[0], "metadata": {**judged.pods()[0]["metadata"], "uid": "older"}}
-    drive(made.clock, made.helper._wait_for_delete([pod], SECOND, None))
+    drive(made.clock, made.helper._wait_for_delete([pod], SECOND, None, evicted=True))
     assert made.clock.now == 0
 
 
@@ -429,3 +431,57 @@ def test_warnings_that_are_alike_are_said_once():
     )
     assert listed.warnings() == "one: ns/a, ns/c; two: ns/b"
     assert [str(error) for error in listed.errors()] == ["cannot delete three: ns/d"]
+
+
+# --- nvdrain of v0.6.2, kubectl -------------------------------------------------------------------------------------
+
+OLDEST = shell_flow("v0.6.2").libraries
+
+
+def test_an_unreadable_pod_was_taken_for_gone():
+    """Up to v0.27; from then on it is an error."""
+    unreadable = {"faults": (Fault(method="GET", path="/pods/p$", status=500),)}
+    Drain(Pod("default", "p", owner=REPLICA), libraries=OLDEST, cluster=unreadable).evict()
+    with pytest.raises(GoError, match="injected fault 500"):
+        Drain(Pod("default", "p", owner=REPLICA), cluster=unreadable).evict()
+
+
+@pytest.mark.parametrize(
+    ("libraries", "eviction", "words", "second"),
+    [
+        (OLDEST, "policy/v1", "global timeout reached: 2.5s", 3),
+        (OLD, "policy/v1", "context deadline exceeded", 2.5),
+        (OLDEST, None, "timed out waiting for the condition", 2.5),
+        (OLD, None, "context deadline exceeded", 2.5),
+    ],
+)
+def test_the_end_of_the_time(libraries, eviction, words, second):
+    """The oldest library notices it at the next poll, and says it in words of its own."""
+    made = Drain(
+        Pod("default", "p", owner=REPLICA, termination=None),
+        libraries=libraries,
+        cluster={"eviction": eviction},
+        timeout=5 * SECOND // 2,
+        grace_period_seconds=-1,
+    )
+    with pytest.raises(GoError, match=words):
+        made.evict()
+    assert made.clock.now == second * SECOND
+
+
+def test_a_helper_tells_of_each_pod():
+    """That is gone, or that could not be waited for; whether it was evicted or deleted."""
+    for cluster, told in (
+        ({}, ("p", True, "None")),
+        ({"eviction": None}, ("p", False, "None")),
+        ({"faults": (Fault(method="GET", path="/pods/p$", status=500),)}, ("p", True, "injected fault 500")),
+    ):
+        heard = []
+        made = Drain(
+            Pod("default", "p", owner=REPLICA, termination=0.0),
+            cluster=cluster,
+            on_finished=lambda pod, evicted, failure, heard=heard: heard.append((pod["metadata"]["name"], evicted, str(failure))),
+        )
+        with contextlib.suppress(GoError):
+            made.evict()
+        assert heard == [told]

@@ -15,7 +15,7 @@ from simulator.gocompat import SECOND, GoError
 from simulator.kube.profile import Libraries
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.quirks import Quirk
-from simulator.manager.releases import RELEASES, flow
+from simulator.manager.releases import GO_RELEASES, flow
 from simulator.manager.steps import DriverManager
 from simulator.manager.whatif import WHAT_IFS
 from simulator.runners.simulated import simulate
@@ -24,7 +24,7 @@ from simulator.scenario import load_cluster, load_host, make_world
 TABLES = ("fetched", "always", "restored", "if_deployed", "waited_for")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", GO_RELEASES)
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_grows_by_what_each_change_adds(release, table):
     """In order, on top of v0.9.0's."""
@@ -34,7 +34,7 @@ def test_a_table_grows_by_what_each_change_adds(release, table):
     assert all(entry in getattr(resolved.steps, table) for entry in added)
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", GO_RELEASES)
 def test_the_newest_override_comes_first(release):
     """Of steps and client; both are named for the release; the libraries' profile has every field that a change names."""
     resolved = flow(release)
@@ -68,7 +68,7 @@ def test_leaving_out_and_putting_on_top():
 
 def test_a_quirk_holds_from_its_first_to_its_last_release():
     """Both included; without a last one to the newest."""
-    tags = list(RELEASES)
+    tags = list(GO_RELEASES)
     assert [Quirk("n", "u", "s", tags[1], tags[2]).holds_for(tag) for tag in tags] == [False, True, True, False, False]
     assert [Quirk("n", "u", "s", tags[3]).holds_for(tag) for tag in tags] == [False, False, False, True, True]
     with pytest.raises(ValueError, match="v9"):

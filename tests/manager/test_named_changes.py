@@ -8,20 +8,60 @@ from functools import cache
 
 import pytest
 
-from simulator.cluster.objects import ClusterSpec, Node
+from simulator import labels
+from simulator.cluster.objects import ClusterSpec, Container, Fault, Node, Pod
 from simulator.host.spec import HostSpec, Program
 from simulator.kube.profile import Libraries
 from simulator.manager.change import Change
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import RELEASES, flow
+from simulator.manager.shell.change import ShellChange
 from simulator.recordings.layout import PROGRAMS, Recording, unpack
 from simulator.recordings.replaying import differences, replayed
 from simulator.recordings.worlds import world_of
+from simulator.report.attribution import Attribution
+from simulator.report.comparison import recorded_cases
 from simulator.report.named import named_between, named_changes
 from simulator.runners.simulated import simulate
-from simulator.scenario import fixtures, make_world
+from simulator.scenario import fixtures, load_host, make_world
 
 NOTICED = {
+    "host-driver-must-answer": "hostdrv-multi-gpu",
+    "paused-value-known": "clean-paused",
+    "node-type-restored": "user-custom-label",
+    "all-operands-paused": "clean-driver-dir",
+    "upgrade-policy-honoured": "gates-auto-evf-drt-gpupod",
+    "gpu-pods-evicted": "clean-driver-dir",
+    "nvidia-fs-unloaded": "mod-all",
+    "custom-operand-label": "custom-label-pods",
+    "mofed-waited-for": "rdma-container-later",
+    "gdrdrv-unloaded": "mod-all",
+    "nvdrain-of-kubernetes-0.33": "pods-get-500",
+    "command-line-of-flags": "cli-no-command",
+    "booleans-parsed": "cli-badbool-enable_auto_drain",
+    "drain-settings-read-at-start": "cli-badbool-drain_delete_emptydir_data",
+    "namespace-default": "wait-dcgm-exporter",
+    "custom-label-taken-whole": "user-custom-label",
+    "server-looked-up-at-start": "cli-preflight-kubeconfig-missing",
+    "host-check-along-path": "hostdrv-usr-local-bin",
+    "pre-installed-label-must-be-set": "hostdrv-patch-403",
+    "labels-in-one-patch": "custom-label-pods",
+    "inner-underscores-kept": "label-a_b-skip",
+    "label-values-checked-by-server": "label-mixed",
+    "labelled-without-reading": "api-cordon-get-500",
+    "operand-waits-must-succeed": "wait-list-500",
+    "cordon-must-succeed": "api-cordon-patch-403",
+    "full-drain-stops-at-daemonsets": "user-busy-web-drain",
+    "full-drain-panics": "drain-unmanaged-force",
+    "full-drain-deletes-at-once": "drain-delete-path-managed",
+    "full-drain-does-not-cordon": "drain-busy-evict-off",
+    "modules-unloaded-piecewise": "mod-busy-two-kinds",
+    "nouveau-tried-in-use": "api-resched-403-nouveau",
+    "unmounted-root-is-fine": "drain-list-fails-once-clean",
+    "unmount-must-succeed": "drain-umount-busy2",
+    "pid-directory-removed": "mnt-pid-emptydir",
+    "mofed-checks-swapped": "rdma-container-ready",
+    "failures-after-drain-passed-over": "rnd-083",
     "mofed-checks-the-right-way": "rdma-container-ready",
     "label-patch-retried": "hostdrv-patch-403",
     "module-table-in-log": "mod-drm",
@@ -58,6 +98,11 @@ NOTICED = {
 }
 """Change -> a case that is likely to notice it; without one all are tried, which takes longer."""
 UNNOTICED = {
+    "bash-lines-v0.6.2": "the rules of comparison cut the lines of bash's messages",
+    "bash-lines-v0.8.1": "the rules of comparison cut the lines of bash's messages",
+    "blank-answer-is-host-driver": "no recorded nvidia-smi prints only an empty line",
+    "panic-ends-the-run": "no recorded fault hits the second list of pods only",
+    "process-1-ends-on-sigterm": "the recorded programs were no process 1",
     "selector-errors-reworded": "no recorded DRAIN_POD_SELECTOR_LABEL is malformed in that way",
     "node-name-escaped": "a node's name cannot hold what is escaped",
     "busybox-on-path": "the recordings set PATH themselves",
@@ -66,21 +111,30 @@ UNNOTICED = {
 NAMES = [named.change.name for tag in RELEASES for named in named_changes(tag)]
 
 
-@cache
-def inputs(program):
-    return unpack(fixtures() / "recordings" / f"{program}.json.xz")["cases"]
+STEMS = {"driver-manager": ("driver-manager", "shell-releases"), "vfio-manage": ("vfio-manage",)}
+"""Program -> the packed files that hold its recordings."""
 
 
 @cache
-def observed(program, release):
-    path = fixtures() / "recordings" / f"{program}-{release}.json.xz"
-    return unpack(path)["observed"] if path.exists() else {}
+def unpacked(name):
+    path = fixtures() / "recordings" / f"{name}.json.xz"
+    return unpack(path) if path.exists() else {}
+
+
+@cache
+def recorded(program, release):
+    found = {}
+    for stem in STEMS[program]:
+        given = unpacked(stem)
+        for case, observed in unpacked(f"{stem}-{release}").get("observed", {}).items():
+            bound = given.get("time_bound", {}).get(case, ()) if RELEASES[release].is_script else ()
+            found[case] = Recording(case, release, given["cases"][case], observed, case, frozenset(bound))
+    return found
 
 
 def recordings(program, release, first):
-    cases = observed(program, release)
-    for case in (*([first] if first in cases else []), *(case for case in cases if case != first)):
-        yield Recording(case, release, inputs(program)[case], cases[case], case)
+    found = recorded(program, release)
+    yield from sorted(found.values(), key=lambda recording: recording.case != first)
 
 
 def noticing(name):
@@ -88,7 +142,10 @@ def noticing(name):
     without = frozenset({name})
     tags = list(RELEASES)
     named = next(named for tag in tags for named in named_changes(tag) if named.change.name == name)
+    is_script = RELEASES[named.release].is_script and named.program == "driver-manager"
     for release in tags[tags.index(named.release) :]:
+        if RELEASES[release].is_script != is_script and named.program == "driver-manager":
+            continue
         for recording in recordings(named.program, release, NOTICED.get(name)):
             if differences(recording, replayed(recording, without=without)):
                 return recording
@@ -151,6 +208,71 @@ def test_busybox_is_on_the_path():
     assert simulate(world, "v0.11.0").exit_code == 0
 
 
+def test_bash_names_lines_of_its_script():
+    """bash-lines-v0.6.2, bash-lines-v0.8.1: another number in a message, nothing else."""
+    host = HostSpec(name="bare", container_programs={"vfio-manage": None})
+    world = make_world(host, env={"NODE_NAME": "gpu-1"})
+    said = {tag: simulate(world, tag).stderr.splitlines()[-1] for tag in ("v0.4.2", "v0.6.2", "v0.8.1")}
+    text = "/usr/local/bin/driver-manager: line %d: vfio-manage: command not found"
+    assert said == {"v0.4.2": text % 517, "v0.6.2": text % 590, "v0.8.1": text % 636}
+    assert simulate(world, "v0.8.1", without=frozenset({"bash-lines-v0.8.1"})).stderr.splitlines()[-1] == text % 590
+
+
+def test_an_empty_line_is_an_answer():
+    """blank-answer-is-host-driver: of nvidia-smi that prints a newline and nothing else."""
+    host = dataclasses.replace(load_host("clean"), programs=(Program("/usr/bin/nvidia-smi", stdout="\n"),))
+    world = make_world(host, env={"NODE_NAME": "gpu-1"})
+    assert simulate(world, "v0.8.1").exit_code == 0
+    assert simulate(world, "v0.9.0").exit_code == 1
+    assert simulate(world, "v0.9.0", without=frozenset({"blank-answer-is-host-driver"})).exit_code == 0
+
+
+def drained(*faults, **settings):
+    """A node with a GPU pod that nobody would replace; without DaemonSets a full drain can succeed."""
+    pod = Pod("default", "train", containers=(Container({"nvidia.com/gpu": "1"}),), termination=0.0)
+    cluster = ClusterSpec("drained", Node("gpu-1", {labels.DCGM: "true"}, {}, unschedulable=False), (pod,), faults=faults)
+    return make_world(load_host("clean"), cluster, env={"NODE_NAME": "gpu-1", **settings})
+
+
+def test_a_panic_of_the_eviction():
+    """panic-ends-the-run: the second list of pods fails; nvdrain died alone, the program dies whole."""
+    world = drained(Fault(method="GET", path="^/api/v1/pods$", skip=1, times=1, status=500), ENABLE_AUTO_DRAIN="false")
+    script, program = simulate(world, "v0.8.1"), simulate(world, "v0.9.0")
+    assert (script.exit_code, script.after.node.labels[labels.DCGM], script.after.node.unschedulable) == (1, "true", False)
+    assert (program.exit_code, program.after.node.labels[labels.DCGM], program.after.node.unschedulable) == (2, labels.PAUSED, True)
+    mended = simulate(world, "v0.9.0", without=frozenset({"panic-ends-the-run"}))
+    assert (mended.exit_code, mended.after.node) == (1, script.after.node)
+
+
+def test_a_failure_after_the_full_drain():
+    """failures-after-drain-passed-over: labels that cannot be restored after it end the script, and only warn the program."""
+    refused = Fault(method="PATCH", body='"nvidia.com/gpu.deploy.dcgm":"true"', status=403)
+    listing = Fault(method="GET", path="^/api/v1/pods$", times=1, status=500)
+    world = drained(refused, listing, DRAIN_USE_FORCE="true")
+    world = dataclasses.replace(world, host=dataclasses.replace(world.host, mounts=("/run/nvidia/driver",)))
+    missing = frozenset({"full-drain-panics", "full-drain-stops-at-daemonsets"})
+    assert simulate(world, "v0.8.1").exit_code == 1
+    assert simulate(world, "v0.9.0", without=missing).exit_code == 0
+    assert simulate(world, "v0.9.0", without=missing | {"failures-after-drain-passed-over"}).exit_code == 1
+
+
+def test_process_1_and_sigterm():
+    """process-1-ends-on-sigterm: bash as process 1 does not hear it; as another process both are killed."""
+    world = dataclasses.replace(make_world(load_host("runfile-580"), env={"NODE_NAME": "gpu-1"}), signal=("TERM", 1.0))
+    other = dataclasses.replace(world, pid_1=False)
+    ends = {tag: (simulate(world, tag).exit_code, simulate(other, tag).exit_code) for tag in ("v0.8.1", "v0.9.0")}
+    assert ends == {"v0.8.1": (1, -15), "v0.9.0": (2, -15)}
+    assert simulate(world, "v0.9.0", without=frozenset({"process-1-ends-on-sigterm"})).exit_code == 1
+
+
+@pytest.mark.slow
+def test_without_its_changes_the_rewrite_is_the_script():
+    """In every recorded world: v0.9.0 with each decision left to the script has v0.8.1's effects."""
+    attribution = Attribution("v0.8.1", "v0.9.0")
+    nameless = [subject.name for subject in recorded_cases() if attribution.explain(subject.trial).unnamed is not None]
+    assert nameless == []
+
+
 # --- the registry ---------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +289,7 @@ def test_a_change_is_described(named):
     assert change.summary.endswith(".")
     assert change.notice.endswith(".")
     assert not change.action or change.action.endswith(".")
-    if isinstance(change, Change):
+    if isinstance(change, Change | ShellChange):
         described = {"name", "upstream", "summary", "notice", "action"}
         assert any(getattr(change, item.name) for item in dataclasses.fields(change) if item.name not in described)
         assert change.libraries.keys() <= {item.name for item in dataclasses.fields(Libraries)}
@@ -197,6 +319,8 @@ def test_releases_and_charts_fit():
     """Releases in order of date; each modelled release is in a chart; charts in order of versions."""
     assert [release.date for release in RELEASES.values()] == sorted(release.date for release in RELEASES.values())
     assert RELEASES["v0.10.0"].charts == ("v26.3.0", "v26.3.1")
+    assert RELEASES["v0.8.1"].charts[0] == "v24.6.0"
+    assert RELEASES["v0.8.1"].charts[-1] == "v25.3.4"
     versions = [[int(part) for part in version[1:].split(".")] for version in CHARTS]
     assert versions == sorted(versions)
     skewed = [chart.version for chart in CHARTS.values() if len(set(chart.releases.values())) > 1]
@@ -205,5 +329,5 @@ def test_releases_and_charts_fit():
 
 def test_every_program_of_the_image_has_recordings():
     """What `PROGRAMS` names is packed."""
-    assert [program for program in PROGRAMS if not inputs(program)] == []
+    assert [program for program in PROGRAMS if not unpacked(program)] == []
     assert list(itertools.islice(recordings("driver-manager", "v0.9.0", None), 1))

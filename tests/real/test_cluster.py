@@ -67,8 +67,8 @@ class Wired:
 
     def __init__(self, serving, cluster):
         self.request = cluster.request
-        self.pod_exists, self.delete_pod, self.node, self.pods = (
-            self.at_home(serving, name) for name in ("pod_exists", "delete_pod", "node", "pods")
+        self.pod_exists, self.delete_pod, self.node, self.pods, self.terminating = (
+            self.at_home(serving, name) for name in ("pod_exists", "delete_pod", "node", "pods", "terminating")
         )
 
     def at_home(self, serving, name):

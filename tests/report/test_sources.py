@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.manager.releases import RELEASES, flow
+from simulator.manager.releases import GO_RELEASES, flow
 from simulator.report.sources import resolved_client, resolved_steps
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", GO_RELEASES)
 def test_every_step_of_a_release_says_what_it_is(release):
     """A sentence each, for `dmsim releases --flow`."""
     steps = resolved_steps(flow(release))
