@@ -58,7 +58,7 @@ def mismatches(release: str, recorded: Mapping[str, Any], simulated: Mapping[str
     """Every field in which two observations differ; empty if they agree. What one of them lacks is not compared."""
     unobserved = frozenset({*recorded.get("unobserved", ()), *simulated.get("unobserved", ())})
     left, right = _canonical(release, recorded, unobserved), _canonical(release, simulated, unobserved)
-    found = [_first(field, left[field], right[field]) for field in left if left[field] != right[field]]
+    found = [first(field, left[field], right[field]) for field in left if left[field] != right[field]]
     share = 0.15 if any(", retrying: " in entry["msg"] for entry in recorded["log"]) else 0.02
     was, now = recorded["elapsed_s"], simulated["elapsed_s"]
     if abs(was - now) > max(1.6, share * max(was, now)):
@@ -74,7 +74,7 @@ def vfio_mismatches(release: str, recorded: Mapping[str, Any], simulated: Mappin
     if len(left) != len(right):
         return [Mismatch("steps", "", str(len(left)), str(len(right)))]
     return [
-        _first(f"step {index}: {field}", was.get(field), now.get(field))
+        first(f"step {index}: {field}", was.get(field), now.get(field))
         for index, (was, now) in enumerate(zip(left, right, strict=True))
         for field in sorted(was.keys() | now.keys())
         if was.get(field) != now.get(field)
@@ -213,18 +213,18 @@ def _order(observed: Mapping[str, Any], unobserved: frozenset[str]) -> list[Any]
     return out
 
 
-def _first(field: str, left: Any, right: Any, place: str = "") -> Mismatch:
+def first(field: str, left: Any, right: Any, place: str = "") -> Mismatch:
     """The first place at which two values differ."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in sorted(left.keys() | right.keys()):
             if left.get(key) != right.get(key):
-                return _first(field, left.get(key), right.get(key), f"{place}.{key}")
+                return first(field, left.get(key), right.get(key), f"{place}.{key}")
     if isinstance(left, list) and isinstance(right, list):
         for index in range(max(len(left), len(right))):
             was = left[index] if index < len(left) else None
             now = right[index] if index < len(right) else None
             if was != now:
-                return _first(field, was, now, f"{place}[{index}]")
+                return first(field, was, now, f"{place}[{index}]")
     return Mismatch(field, place, _shown(left), _shown(right))
 
 

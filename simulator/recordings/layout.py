@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from simulator.manager.releases import SHELL_RELEASES
 from simulator.reading import InputError, read_text
 
 PROGRAM: Final = "driver-manager"
 VFIO_MANAGE: Final = "vfio-manage"
 PROGRAMS: Final = (PROGRAM, VFIO_MANAGE)
+SHELL_STEM: Final = "shell-releases"
+"""The packed files that hold driver-manager's shell releases, and the Go releases on the worlds that are new there."""
+_TIME_BOUND: Final = "time_bound"
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
@@ -38,6 +42,8 @@ class Recording:
     input: Mapping[str, Any]
     observed: Mapping[str, Any]
     file: str
+    time_bound: frozenset[str] = frozenset()
+    """Fields that depend on how fast the recording machine was, and are not compared."""
 
     @property
     def program(self) -> str:
@@ -51,7 +57,7 @@ def read_folder(folder: Path) -> Iterator[Recording]:
     if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
         yield from _read_unpacked(folder)
         return
-    for path in _packed_inputs(folder):
+    for path in _packed_inputs(folder, (*PROGRAMS, SHELL_STEM)):
         yield from _read_packed(path)
 
 
@@ -65,7 +71,7 @@ def read_cases(folder: Path, program: str = PROGRAM) -> Iterator[Recording]:
         ]
     else:
         found = []
-        for path in _packed_inputs(folder):
+        for path in _packed_inputs(folder, PROGRAMS):
             cases = _need(unpack(path), "cases", path)
             found += [
                 Recording(plain_name(case, "cases", path), "", _need(cases, case, path), {}, f"{path}:{case}")
@@ -74,8 +80,8 @@ def read_cases(folder: Path, program: str = PROGRAM) -> Iterator[Recording]:
     yield from (case for case in found if case.program == program)
 
 
-def _packed_inputs(folder: Path) -> list[Path]:
-    inputs = [path for program in PROGRAMS if (path := folder / f"{program}.json.xz").exists()]
+def _packed_inputs(folder: Path, stems: Sequence[str]) -> list[Path]:
+    inputs = [path for stem in stems if (path := folder / f"{stem}.json.xz").exists()]
     if not inputs:
         raise InputError(str(folder), "", "holds no recordings", "name a folder with cases/ and recordings/, or a packed one")
     return inputs
@@ -102,6 +108,8 @@ def _load(path: Path) -> Any:
 
 def _read_unpacked(folder: Path) -> Iterator[Recording]:
     cases: dict[str, Any] = {}
+    bound = folder / f"{_TIME_BOUND}.json"
+    loose = _load(bound) if bound.exists() else {}
     for release in sorted((folder / "recordings").iterdir()):
         if not release.is_dir():
             continue
@@ -109,7 +117,18 @@ def _read_unpacked(folder: Path) -> Iterator[Recording]:
             if path.stem not in cases:
                 case = folder / "cases" / path.name
                 cases[path.stem] = _need(_load(case), "input", case)
-            yield Recording(path.stem, release.name, cases[path.stem], _need(_load(path), "observed", path), str(path))
+            observed = _need(_load(path), "observed", path)
+            yield Recording(
+                path.stem, release.name, cases[path.stem], observed, str(path), _fields(loose, path.stem, release.name, bound)
+            )
+
+
+def _fields(loose: Any, case: str, release: str, path: Path) -> frozenset[str]:
+    """The fields of a recording that are not compared: only those of the shell releases depend on the machine's speed."""
+    found = loose.get(case, []) if isinstance(loose, dict) else None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise InputError(str(path), _TIME_BOUND, "is no list of fields for each case", "see the format of recordings")
+    return frozenset(found) if release in SHELL_RELEASES else frozenset()
 
 
 def _need(document: Any, key: str, path: Path) -> Any:
@@ -119,7 +138,9 @@ def _need(document: Any, key: str, path: Path) -> Any:
 
 
 def _read_packed(path: Path) -> Iterator[Recording]:
-    cases = _need(unpack(path), "cases", path)
+    inputs = unpack(path)
+    cases = _need(inputs, "cases", path)
+    loose = inputs.get(_TIME_BOUND, {})
     stem = path.name.removesuffix(".json.xz")
     for released in sorted(path.parent.glob(f"{stem}-v*.json.xz")):
         document = unpack(released)
@@ -129,7 +150,7 @@ def _read_packed(path: Path) -> Iterator[Recording]:
             place = f"{released}:{plain_name(case, 'observed', released)}"
             if not isinstance(observed, dict) or not isinstance(cases.get(case), dict):
                 raise InputError(place, "", f"is no recording, or has no input in {path.name}", "pack the recordings anew")
-            yield Recording(case, release, cases[case], observed, place)
+            yield Recording(case, release, cases[case], observed, place, _fields(loose, case, release, path))
 
 
 def plain_name(name: Any, key: str, path: Path | None = None) -> str:
@@ -188,11 +209,14 @@ def pack(folder: Path, out: Path, releases: Sequence[str]) -> list[Path]:
     programs = sorted({recording.program for recording in recordings})
     if len(programs) != 1:
         raise InputError(str(folder), "", f"holds recordings of {len(programs)} programs", "pack one program's at a time")
-    program = programs[0]
-    written = [out / f"{program}.json.xz"]
-    _write_packed(written[0], {"format": 1, "cases": {recording.case: recording.input for recording in recordings}})
+    stem = SHELL_STEM if any(recording.release in SHELL_RELEASES for recording in recordings) else programs[0]
+    written = [out / f"{stem}.json.xz"]
+    inputs: dict[str, Any] = {"format": 1, "cases": {recording.case: recording.input for recording in recordings}}
+    if loose := {recording.case: sorted(recording.time_bound) for recording in recordings if recording.time_bound}:
+        inputs[_TIME_BOUND] = loose
+    _write_packed(written[0], inputs)
     for release in releases:
-        path = out / f"{program}-{release}.json.xz"
+        path = out / f"{stem}-{release}.json.xz"
         observed = {
             recording.case: {key: value for key, value in recording.observed.items() if key != "exec_nested"}
             for recording in recordings

@@ -23,11 +23,10 @@ def observation(outcome: Outcome) -> dict[str, Any]:
                 log.append({"level": event.level, "msg": event.message})
             case ApiRequest():
                 timeline.append([at, "api", len(api)])
-                api.append(_api_entry(event, at))
+                api.append(api_entry(event, at))
             case KernelCall():
                 timeline.append([at, "kernel", len(kernel)])
-                flags = {"flags": "MNT_DETACH"} if event.call == "umount" else {}
-                kernel.append({"call": event.call, "arg": event.argument, "result": event.result, **flags})
+                kernel.append(kernel_entry(event))
             case ChildProcess():
                 timeline.append([at, "exec", len(children)])
                 children.append(list(event.argv))
@@ -37,8 +36,6 @@ def observation(outcome: Outcome) -> dict[str, Any]:
                 timeline.append([at, "signal", event.name])
             case _:
                 pass
-    after = outcome.after
-    node = after.node
     observed = {
         "exit_code": outcome.exit_code,
         "log": log,
@@ -48,6 +45,21 @@ def observation(outcome: Outcome) -> dict[str, Any]:
         "kernel": kernel,
         "exec": children,
         "exec_nested": [],
+        **end_state(outcome),
+        "timeline": timeline,
+    }
+    if outcome.unobserved:
+        observed["unobserved"] = sorted(outcome.unobserved)
+    if outcome.panic:
+        observed["panic"] = outcome.panic
+    return observed
+
+
+def end_state(outcome: Outcome) -> dict[str, Any]:
+    """How a run ended, in the recordings' own form."""
+    after = outcome.after
+    node = after.node
+    ended: dict[str, Any] = {
         "node_after": {"labels": dict(node.labels), "annotations": dict(node.annotations), "unschedulable": node.unschedulable}
         if node
         else None,
@@ -56,18 +68,20 @@ def observation(outcome: Outcome) -> dict[str, Any]:
         "files_after": dict(after.files),
         "modules_after": list(after.modules),
         "elapsed_s": round(outcome.elapsed / SECOND),
-        "timeline": timeline,
     }
-    if outcome.unobserved:
-        observed["unobserved"] = sorted(outcome.unobserved)
-    if outcome.panic:
-        observed["panic"] = outcome.panic
     if outcome.stopped_after is not None:
-        observed["killed_after_s"] = outcome.stopped_after
-    return observed
+        ended["killed_after_s"] = outcome.stopped_after
+    return ended
 
 
-def _api_entry(event: ApiRequest, at: float) -> dict[str, Any]:
+def kernel_entry(event: KernelCall) -> dict[str, Any]:
+    """A kernel call in the recordings' own form."""
+    flags = {"flags": "MNT_DETACH"} if event.call == "umount" else {}
+    return {"call": event.call, "arg": event.argument, "result": event.result, **flags}
+
+
+def api_entry(event: ApiRequest, at: float) -> dict[str, Any]:
+    """A request in the recordings' own form."""
     entry = {
         "method": event.method,
         "path": event.path,

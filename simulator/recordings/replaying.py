@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import RELEASES, SHELL_RELEASES
 from simulator.reading import InputError
 from simulator.recordings.comparing import Mismatch, mismatches, vfio_mismatches
 from simulator.recordings.layout import VFIO_MANAGE, Recording
 from simulator.recordings.observation import observation
+from simulator.recordings.shell_comparing import shell_mismatches
+from simulator.recordings.shell_observation import shell_observation
 from simulator.recordings.vfio_observation import vfio_observation
 from simulator.recordings.vfio_worlds import vfio_world_of
 from simulator.recordings.worlds import recorded_form, world_of
@@ -24,6 +26,8 @@ def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> 
         raise InputError(recording.file, "", f"is of {recording.release}, which the model does not know", "use --release")
     if recording.program == VFIO_MANAGE:
         observed = vfio_observation(simulate_vfio(vfio_world_of(recording), recording.release, without=without))
+    elif recording.release in SHELL_RELEASES:
+        observed = shell_observation(simulate(world_of(recording), recording.release, without=without))
     else:
         observed = observation(simulate(world_of(recording), recording.release, without=without))
     plain: dict[str, Any] = json.loads(json.dumps(observed))
@@ -32,6 +36,9 @@ def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> 
 
 def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
     """Every field in which an observation differs from the recording; empty if they agree. Raises InputError."""
-    compare = vfio_mismatches if recording.program == VFIO_MANAGE else mismatches
     with recorded_form(recording, "observed"):
-        return compare(recording.release, recording.observed, simulated)
+        if recording.program == VFIO_MANAGE:
+            return vfio_mismatches(recording.release, recording.observed, simulated)
+        if recording.release in SHELL_RELEASES:
+            return shell_mismatches(recording.observed, simulated, recording.time_bound)
+        return mismatches(recording.release, recording.observed, simulated)

@@ -23,7 +23,7 @@ from simulator.cluster.objects import (
     ResourceClaim,
     default_api_version,
 )
-from simulator.host.spec import File, HostSpec, Program
+from simulator.host.spec import File, HeldByPods, HostSpec, Program
 from simulator.reading import InputError
 from simulator.recordings.layout import Recording
 from simulator.world import PlannedChange, World
@@ -126,7 +126,12 @@ def _host(given: Mapping[str, Any], case: str) -> HostSpec:
             )
             for name, program in (given.get("container_commands") or {}).items()
         },
+        links={path.removeprefix("/host"): target for path, target in (given.get("symlinks") or {}).items()},
         proc_modules=given.get("proc_modules", ""),
+        module_uses={name: tuple(used) for name, used in (given.get("module_uses") or {}).items()},
+        held_by_pods={
+            name: HeldByPods(tuple(held["pods"]), held["more"]) for name, held in (given.get("refcnt_while_pods") or {}).items()
+        },
         delete_module=_answers(given.get("delete_module")),
         umount=_answers(given.get("umount")),
         unlink=_answers(given.get("unlink")),
