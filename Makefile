@@ -31,7 +31,7 @@ features: setup ## the main job: every scenario on the simulated runner
 	$(BIN)/python -m pytest features/ -n $(JOBS) -q
 
 test: setup lint ## all tests, with the linters; the features for every release
-	for release in v0.9.0 v0.9.1 v0.11.0 v0.12.0; do $(BIN)/python -m pytest features/ -n $(JOBS) -q --release $$release || exit 1; done
+	for release in v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.11.0 v0.12.0; do $(BIN)/python -m pytest features/ -n $(JOBS) -q --release $$release || exit 1; done
 	$(BIN)/python -m pytest -n $(JOBS) -q
 
 lint: setup ## Ruff, mypy strict, import contracts
@@ -52,6 +52,7 @@ pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m simulator.report.host_page > docs/hosts.md.part && mv docs/hosts.md.part docs/hosts.md
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
+	$(BIN)/python -m simulator.report.rewrite_page > docs/from-shell-to-go.md.part && mv docs/from-shell-to-go.md.part docs/from-shell-to-go.md
 
 images: setup ## images of host kinds, from fixtures/images; root, debootstrap and Docker build them (IMAGES="--base IMAGE KIND...")
 	$(BIN)/python -m simulator.images $(IMAGES)

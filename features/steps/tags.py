@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import GO_RELEASES, RELEASES, SHELL_RELEASES
 from simulator.reading import nearest
 
 TAGS: Final[dict[str, str]] = {
@@ -22,8 +22,8 @@ SIMULATED_ONLY: Final = {
 TAGS |= {f"simulated-only-{why}": f"not on a container: {text}" for why, text in SIMULATED_ONLY.items()}
 VALUED: Final = {
     "issue-N": "an issue of NVIDIA/k8s-driver-manager",
-    "since-RELEASE": "holds from this release on",
-    "until-RELEASE": "holds up to this release",
+    "since-RELEASE": "holds from this release on; without such a tag from v0.9.0 on",
+    "until-RELEASE": "holds up to this release; up to a shell release: from the oldest on",
 }
 ORDER: Final = {tag: index for index, tag in enumerate(RELEASES)}
 
@@ -39,7 +39,9 @@ def problem(tag: str) -> str:
 
 
 def releases(tags: Collection[str]) -> tuple[int, int]:
-    """The first and the last release that tags allow, as indices."""
-    since = max((index for tag, index in ORDER.items() if f"since-{tag}" in tags), default=0)
+    """The first and the last release that tags allow, as indices. A shell release only if a tag names one."""
+    of_script = any(f"{word}-{tag}" in tags for tag in SHELL_RELEASES for word in ("since", "until"))
+    first = 0 if of_script else ORDER[next(iter(GO_RELEASES))]
+    since = max((index for tag, index in ORDER.items() if f"since-{tag}" in tags), default=first)
     until = min((index for tag, index in ORDER.items() if f"until-{tag}" in tags), default=len(ORDER) - 1)
     return since, until

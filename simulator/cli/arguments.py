@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from simulator.manager.releases import DEFAULT, RELEASES
+from simulator.manager.releases import DEFAULT, GO_RELEASES, RELEASES, modelled
 from simulator.manager.whatif import WHAT_IFS
 from simulator.reading import InputError, nearest
 from simulator.recordings.layout import Recording, read_cases
@@ -32,16 +32,20 @@ def add_output(parser: argparse.ArgumentParser, *forms: str) -> None:
 
 
 def check_release(tag: str) -> str:
-    """A known tag. Raises InputError with the nearest ones."""
-    if tag not in RELEASES:
+    """A known tag, or the one that stands for it. Raises InputError with the nearest ones."""
+    known = modelled(tag)
+    if known is None:
         raise InputError("", "", f'there is no release "{tag}"', nearest(tag, RELEASES))
-    return tag
+    return known
 
 
-def check_what_if(name: str) -> str:
-    """A known what-if, or none. Raises InputError."""
+def check_what_if(name: str, release: str) -> str:
+    """A what-if that is known for a release, or none. Raises InputError."""
     if name and name not in WHAT_IFS:
         raise InputError("", "", f'there is no what-if "{name}"', nearest(name, WHAT_IFS))
+    if name and release not in GO_RELEASES:
+        first = next(iter(GO_RELEASES))
+        raise InputError("", "", f'the what-if "{name}" is of the Go program, {release} is a script', f"use {first} or newer")
     return name
 
 

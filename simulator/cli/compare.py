@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from simulator.cli.arguments import add_output, check_release, read_env
 from simulator.manager.charts import CHARTS
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import RELEASES, modelled
 from simulator.reading import InputError, nearest
 from simulator.report.attribution import Attribution
 from simulator.report.bumps import Bump, find_bumps
@@ -147,21 +147,21 @@ def _titles(bumps: Iterable[Bump], problems: list[str]) -> list[Title]:
 def chart_title(left: str, right: str) -> Title:
     """Two charts and the releases they bring. Raises InputError."""
     one, other = _chart(left), _chart(right)
-    return Title(CHARTS[one].driver, CHARTS[other].driver, one, other)
+    return Title(check_release(CHARTS[one].driver), check_release(CHARTS[other].driver), one, other)
 
 
 def _chart(version: str) -> str:
     name = version if version.startswith("v") else f"v{version}"
     if name not in CHARTS:
         raise InputError("", "", f'there is no GPU Operator chart "{version}"', nearest(name, CHARTS))
-    unknown = sorted({release for release in CHARTS[name].releases.values() if release not in RELEASES})
+    unknown = sorted({release for release in CHARTS[name].releases.values() if modelled(release) is None})
     if unknown:
-        first = next(chart.version for chart in CHARTS.values() if set(chart.releases.values()) <= RELEASES.keys())
+        known = [chart.version for chart in CHARTS.values() if all(map(modelled, chart.releases.values()))]
         raise InputError(
             "",
             "",
             f"chart {name} brings k8s-driver-manager {' and '.join(unknown)}, a release that is not modelled",
-            f"name a chart from {first} on",
+            f"name one of {', '.join(known)}",
         )
     return name
 

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         world = make_world(_host(options), cluster, args=args, env=env)
         release, what_if = DEFAULT, ""
     release = check_release(options.release if options.release is not None else release)
-    what_if = check_what_if(options.what_if if options.what_if is not None else what_if)
+    what_if = check_what_if(options.what_if if options.what_if is not None else what_if, release)
     outcome = simulate(world, release, what_if=what_if, start=start)
     if options.output == "json":
         sys.stdout.write(json.dumps(outcome_document(outcome), indent=2) + "\n")

@@ -6,6 +6,10 @@ one member is left out. So a change that does nothing here is never named, one t
 named with it, and where two would each do alone the older is named. What T(no change) has that the older release has
 not is *unnamed*: the model differs there by something that is no named change.
 
+A shell release and a Go release are two programs. There the traces are the *effects* on node and cluster, and T(S) leaves a
+change of the rewrite out by doing that one thing as the script does. A way over the rewrite is two ways, one up to the last
+shell release and one from there.
+
 Every answer is checked by running; sets that explained one world are only tried first in the next. A run that is held
 against another stops at the first event that is different.
 """
@@ -18,13 +22,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, NamedTuple, TypeAlias
 
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import RELEASES, SHELL_RELEASES
+from simulator.report.effects import effects, end_of
+from simulator.report.events import AnyEvent
 from simulator.report.named import Named, named_between
 from simulator.report.trials import Finished, Trial
-from simulator.trace import ApiRequest, Event, KernelCall, LogLine, StderrText, StdoutText
-from simulator.vfio.trace import SysfsWrite, VfioEvent
+from simulator.trace import ApiRequest, ChildProcess, KernelCall, LogLine, Outcome, StderrText, StdoutText
+from simulator.vfio.trace import SysfsWrite
 
-AnyEvent: TypeAlias = "Event | VfioEvent"
 Names: TypeAlias = "frozenset[str]"
 
 _NONE: Final[Names] = frozenset()
@@ -93,7 +98,9 @@ class _Watched(list[AnyEvent]):
 
 
 def _equal(left: AnyEvent, right: AnyEvent) -> bool:
-    """Named tuples of two kinds can be equal as tuples."""
+    """Named tuples of two kinds can be equal as tuples. Of a child that still runs only the start can be compared."""
+    if isinstance(left, ChildProcess) and isinstance(right, ChildProcess) and right.exit_code is None:
+        return left._replace(exit_code=None) == right
     return type(left) is type(right) and left == right
 
 
@@ -119,26 +126,47 @@ class Attribution:
         """So many runs were made."""
         self._all: Names = frozenset(named.change.name for named in self.changes)
         self._order = {named.change.name: index for index, named in enumerate(self.changes)}
+        last = list(SHELL_RELEASES)[-1]
+        self._is_rewrite = RELEASES[self.older].is_script and not RELEASES[self.newer].is_script
+        self._ways: tuple[Attribution, ...] = ()
+        """The two ways of one that begins before the last shell release and ends after it."""
+        if self._is_rewrite and self.older != last:
+            self._ways = Attribution(self.older, last), Attribution(last, self.newer)
         self._known: dict[Names, Names] = {}
         """Set -> the marks (`_marks`) of the world it explained last; the newest last."""
 
     def explain(self, trial: Trial) -> Explanation:
         """Run both releases in a world; where they differ, say by which changes."""
         self.runs += 2
-        older, newer = trial.run(self.older, _NONE, []), trial.run(self.newer, _NONE, [])
+        older, newer = self._run(trial, self.older, _NONE, []), self._run(trial, self.newer, _NONE, [])
         first = divergence(older, newer)
         if first is None:
             return Explanation(older, newer, None)
+        if self._ways:
+            found = [way.explain(trial) for way in self._ways]
+            unnamed = next((one.unnamed for one in found if one.unnamed is not None), None)
+            return Explanation(older, newer, first, tuple(blame for one in found for blame in one.blames), unnamed)
         stripped = self._held_against(trial, _NONE, older)
         unnamed = stripped.turned() if stripped else None
         return Explanation(older, newer, first, self._responsible(trial, newer, _marks(older, newer)), unnamed)
+
+    def _run(self, trial: Trial, release: str, without: Names, events: list[AnyEvent]) -> Finished:
+        """One run; over the rewrite its effects."""
+        if not self._is_rewrite:
+            return trial.run(release, without, events)
+        finished = trial.run(release, without, [])
+        if isinstance(finished.outcome, Outcome):
+            finished = Finished(effects(finished.outcome), end_of(finished.outcome), finished.outcome)
+        for event in finished.events:
+            events.append(event)  # noqa: PERF402  # one by one: the list may be a watched one
+        return finished
 
     def _held_against(self, trial: Trial, kept: Names, expected: Finished) -> Divergence | None:
         """Run the newer release with only these changes, and hold it against a finished run, which is on the right."""
         self.runs += 1
         events = _Watched(expected.events)
         try:
-            finished = trial.run(self.newer, self._all - kept, events)
+            finished = self._run(trial, self.newer, self._all - kept, events)
         except _Diverged:
             number = len(events)
             return Divergence(number, events[-1], expected.events[number - 1] if number <= len(expected.events) else None)

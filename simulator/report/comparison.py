@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from simulator.gocompat import SECOND
 from simulator.manager.releases import RELEASES
-from simulator.recordings.layout import PROGRAM, PROGRAMS, VFIO_MANAGE, Recording, unpack
+from simulator.recordings.layout import PROGRAMS, SHELL_STEM, VFIO_MANAGE, Recording, unpack
 from simulator.recordings.vfio_worlds import vfio_world_of
 from simulator.recordings.worlds import world_of
 from simulator.report.attribution import Attribution, Blame, Divergence
@@ -192,13 +192,13 @@ def survey(title: Title, subjects: Iterable[Subject]) -> Survey:
 def recorded_cases() -> Iterator[Subject]:
     """The inputs of the recordings that the project carries, each once."""
     met = set()
-    for program in PROGRAMS:
+    for program in (*PROGRAMS, SHELL_STEM):
         path = fixtures() / "recordings" / f"{program}.json.xz"
         for case, given in unpack(path)["cases"].items():
             text = json.dumps(given, sort_keys=True)
             if text not in met:
                 met.add(text)
-                name = f"case {case}" if program == PROGRAM else f"{program} case {case}"
+                name = f"{program} case {case}" if program == VFIO_MANAGE else f"case {case}"
                 yield Subject(name, _trial(Recording(case, "", given, {}, f"{path}:{case}")), len(text), is_case=True)
 
 

@@ -32,7 +32,7 @@ def survey_markdown(found: Survey, longest: int = LONGEST) -> str:
         rows = (
             (f"`{group.named.change.name}`", group.named.release, str(group.count), group.named.change.notice) for group in groups
         )
-        out += [_table(("change", "since", "worlds", "what you notice"), rows)]
+        out += [table(("change", "since", "worlds", "what you notice"), rows)]
         out += _to_do(group.named.change for group in groups)
         out += _within((_group_details(group) for group in groups), longest - sum(map(len, out)), found.title)
     if found.silent:
@@ -50,15 +50,15 @@ def compared_markdown(title: Title, compared: Compared, longest: int = LONGEST) 
         return "\n\n".join([*out, f"Both: {compared.right.ending}."]) + "\n"
     out += _direction(title, 1)
     out.append(f"First difference, at {place(compared.first)}:")
-    out.append(_fence(compared.first))
+    out.append(fence(compared.first))
     rows = ((row.what, _code(row.left), _code(row.right)) for row in compared.rows)
     out.append(
-        _table(("end state", title.left, title.right), rows) if compared.rows else f"Both end alike: {compared.right.ending}."
+        table(("end state", title.left, title.right), rows) if compared.rows else f"Both end alike: {compared.right.ending}."
     )
     if compared.unnamed is not None:
         out += _unnamed(title, [compared])
     out += _to_do(blame.named.change for blame in compared.blames)
-    details = (_details(blame.named, [f"Shows at {place(blame.shows)}:", _fence(blame.shows)]) for blame in compared.blames)
+    details = (_details(blame.named, [f"Shows at {place(blame.shows)}:", fence(blame.shows)]) for blame in compared.blames)
     out += _within(details, longest - sum(map(len, out)), title)
     return "\n\n".join(out) + "\n"
 
@@ -78,7 +78,7 @@ def _unnamed(title: Title, found: Iterable[Compared]) -> list[str]:
         out.append(
             f"**Unnamed:** on {_code(compared.subject.name)} no named change explains a difference at {place(compared.unnamed)}:"
         )
-        out.append(_fence(compared.unnamed, title.left, title.right))
+        out.append(fence(compared.unnamed, title.left, title.right))
     return out
 
 
@@ -90,7 +90,7 @@ def _to_do(changes: Iterable[Change]) -> list[str]:
 def _group_details(group: Group) -> str:
     more = [
         f"Worlds: {group.count}, {alone(group)}. Smallest: {_code(smallest(group))}, shows at {place(group.shows)}:",
-        _fence(group.shows),
+        fence(group.shows),
     ]
     return _details(group.named, more)
 
@@ -115,14 +115,15 @@ def _within(details: Iterable[str], room: int, title: Title) -> Iterator[str]:
         yield _LEFT_OUT.format(left_out, f"{title.left} {title.right}")
 
 
-def _fence(found: Divergence, left: str = "", right: str = "") -> str:
+def fence(found: Divergence, left: str = "", right: str = "") -> str:
     """The two events as a diff. The prefixes keep whatever an event says from ending the block."""
     one, other = texts(found)
     head = f"--- {left}\n+++ {right}\n" if left else ""
     return f"```diff\n{head}- {one}\n+ {other}\n```"
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table; what stands in a cell is escaped."""
     lines = [head, tuple("---" for _ in head), *(tuple(_cell(text) for text in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from simulator.gocompat import SECOND
 from simulator.reading import printable
+from simulator.report.effects import Effect
 from simulator.trace import (
     ApiRequest,
     Change,
@@ -22,7 +23,7 @@ from simulator.trace import (
 )
 from simulator.vfio.trace import Modprobe, SysfsWrite, VfioEvent
 
-AnyEvent: TypeAlias = "Event | VfioEvent"
+AnyEvent: TypeAlias = "Event | VfioEvent | Effect"
 
 _KINDS: Final = {
     LogLine: "log",
@@ -36,6 +37,7 @@ _KINDS: Final = {
     Signal: "signal",
     SysfsWrite: "write",
     Modprobe: "modprobe",
+    Effect: "effect",
 }
 _OVER: Final = "(the run is over)"
 _LONGEST: Final = 240
@@ -92,6 +94,8 @@ def _told(event: AnyEvent | None) -> str:
         case SysfsWrite():
             what = "could not be opened" if event.text is None else f"<- {json.dumps(event.text)}"
             text = f"{event.path} {what} = {event.result}"
+        case Effect():
+            text = event.what
         case Modprobe():
             text = f"in {event.root}: {' '.join(event.argv)} (exit code {event.exit_code})"
     return printable(text.removesuffix("\n"))

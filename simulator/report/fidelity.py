@@ -10,17 +10,28 @@ import functools
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from simulator.manager.releases import RELEASES, Flow, flow
+from simulator.manager.releases import (
+    GO_RELEASES,
+    NEWEST,
+    RELEASES,
+    SHELL_RELEASES,
+    Flow,
+    ShellFlow,
+    flow,
+    resolve,
+    shell_flow,
+)
+from simulator.manager.shell.script import Script
 from simulator.manager.steps import DriverManager
-from simulator.recordings.comparing import mismatches
 from simulator.recordings.layout import PROGRAM, VFIO_MANAGE, Recording, read_folder
 from simulator.recordings.observation import observation
 from simulator.recordings.replaying import differences, replayed
+from simulator.recordings.shell_observation import shell_observation
 from simulator.recordings.worlds import world_of
-from simulator.report.sources import resolved_steps
+from simulator.report.sources import StepSource, resolved_script, resolved_steps
 from simulator.runners.simulated import run
 from simulator.scenario import fixtures
 
@@ -52,12 +63,16 @@ _LEFT_OUT: Final = """\
   References that come and go by themselves are to be described.
 * **Two goroutines at the same instant** run in the order they fell asleep; on a real machine their order is chance. The
   recordings' rules allow for that.
+* **The shell releases' other programs.** kubectl is modelled as of v1.33, kmod as of v30, umount as of util-linux 2.38; an image
+  has what was current when it was built. Of kubectl, kmod, umount and stat the exit codes and effects are compared, not the
+  words. Helpers (sed, grep, findmnt) are taken to be there. kubectl takes 0.1 s to start; on a node it is 0.05 to 0.5 s.
+* **v0.6.10, v0.7.0 and v0.8.0** have the script of v0.8.1, to the byte; their nvdrain is built with older libraries.
 * **nvidia-smi's answers** come from experiments with versions 535 and 550 and public reports of later ones.
 * **Panics** print their first line only; goroutine traces are left out.
 """
 
 
-def _instrumented(resolved: Flow, seen: set[str]) -> Flow:
+def _instrumented(resolved: Flow | ShellFlow, seen: set[str]) -> Flow | ShellFlow:
     """The flow with steps that note their own names."""
 
     def noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,26 +83,28 @@ def _instrumented(resolved: Flow, seen: set[str]) -> Flow:
 
         return step
 
+    steps: type = resolved.script if isinstance(resolved, ShellFlow) else resolved.steps
     noted = {
-        name: noting(name, function)
-        for name, function in inspect.getmembers(resolved.steps, inspect.isfunction)
-        if not name.startswith("_")
+        name: noting(name, function) for name, function in inspect.getmembers(steps, inspect.isfunction) if not name.startswith("_")
     }
-    return resolved._replace(steps=type(resolved.steps.__name__, (resolved.steps,), noted))
+    watched = type(steps.__name__, (steps,), noted)
+    if isinstance(resolved, ShellFlow):
+        return resolved._replace(script=watched)
+    return resolved._replace(steps=watched)
 
 
 def verified(recordings: Iterable[Recording]) -> dict[str, dict[str, int]]:
     """Release -> step -> number of recordings that went through it and replayed without a mismatch; "" counts them all."""
     counts: dict[str, dict[str, int]] = {tag: {"": 0} for tag in RELEASES}
-    flows: dict[str, tuple[Flow, set[str]]] = {}
+    flows: dict[str, tuple[Flow | ShellFlow, set[str]]] = {}
     for recording in recordings:
         if recording.release not in flows:
             seen: set[str] = set()
-            flows[recording.release] = (_instrumented(flow(recording.release), seen), seen)
+            flows[recording.release] = (_instrumented(resolve(recording.release), seen), seen)
         resolved, seen = flows[recording.release]
         seen.clear()
-        simulated = json.loads(json.dumps(observation(run(world_of(recording), resolved))))
-        if mismatches(recording.release, recording.observed, simulated):
+        observed = shell_observation if isinstance(resolved, ShellFlow) else observation
+        if differences(recording, json.loads(json.dumps(observed(run(world_of(recording), resolved))))):
             continue
         tally = counts[recording.release]
         tally[""] += 1
@@ -114,19 +131,38 @@ def _vfio(recordings: Iterable[Recording]) -> str:
     )
 
 
+def _table(
+    releases: Iterable[str],
+    steps: Mapping[str, Sequence[StepSource]],
+    newest: Sequence[StepSource],
+    first: Iterable[str],
+    counts: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """A row for each step: those of the newest release, then those that only older ones have."""
+    tags = list(releases)
+    known = {tag: {step.name for step in steps[tag]} for tag in tags}
+    names = [step.name for step in newest]
+    names += [name for name in first if name in known[tags[0]] and name not in names]
+    rows = [f"| step | {' | '.join(tags)} |\n", f"|---|{'---:|' * len(tags)}\n"]
+    rows.append(f"| *recordings that replay* | {' | '.join(str(counts[tag]['']) for tag in tags)} |\n")
+    for name in names:
+        cells = [str(counts[tag].get(name, 0)) if name in known[tag] else "" for tag in tags]
+        rows.append(f"| `{name}` | {' | '.join(cells)} |\n")
+    return rows
+
+
 def page() -> str:
     """The page's text."""
     recordings = list(read_folder(fixtures() / "recordings"))
     counts = verified(recording for recording in recordings if recording.program == PROGRAM)
-    tags = list(RELEASES)
-    out = [_HEAD, "## driver-manager\n\n", f"| step | {' | '.join(tags)} |\n", f"|---|{'---:|' * len(tags)}\n"]
-    out.append(f"| *recordings that replay* | {' | '.join(str(counts[tag]['']) for tag in tags)} |\n")
-    known = {tag: {step.name for step in resolved_steps(flow(tag))} for tag in tags}
-    names = [step.name for step in resolved_steps(flow(tags[-1]))]
-    for name in [*names, *(name for name in vars(DriverManager) if name in known[tags[0]] and name not in names)]:
-        cells = [str(counts[tag].get(name, 0)) if name in known[tag] else "" for tag in tags]
-        out.append(f"| `{name}` | {' | '.join(cells)} |\n")
+    out = [_HEAD, "## driver-manager\n\n"]
+    newest, first = resolved_steps(flow(NEWEST)), vars(DriverManager)
+    out += _table(GO_RELEASES, {tag: resolved_steps(flow(tag)) for tag in GO_RELEASES}, newest, first, counts)
     out.append("\nAn empty cell: the release has no such step. 0: no recording goes through it.\n")
+    out.append("\n## driver-manager, the shell releases\n\n")
+    scripts = {tag: resolved_script(shell_flow(tag)) for tag in SHELL_RELEASES}
+    out += _table(SHELL_RELEASES, scripts, list(scripts.values())[-1], vars(Script), counts)
+    out.append("\n[Named changes](releases.md) lead from the last of these to the first of those.\n")
     out.append(_vfio(recordings))
     out.append(_LEFT_OUT)
     return "".join(out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from simulator.manager.releases import DEFAULT, RELEASES
+from simulator.manager.releases import DEFAULT, GO_RELEASES, RELEASES, SHELL_RELEASES
 from simulator.report.hosts import Judgement, judge, named_hosts
 
 _HEAD: Final = f"""\
@@ -46,8 +46,18 @@ def page() -> str:
     out = [_HEAD, "| host | what it is | check | driver |  | why |\n|---|---|---|---|---|---|\n", *map(_row, judgements)]
     wrong = sum(bool(judgement.difference) for judgement in judgements)
     out.append(f"\n{len(hosts)} hosts; on {wrong} of them the check and the truth differ.")
-    same = all(judge(judgement.host, tag).host_check == judgement.host_check for judgement in judgements for tag in RELEASES)
-    out.append(f" The answers are the same in every release from {next(iter(RELEASES))} on.\n" if same else "\n")
+    by_release = {tag: {each.host.name: judge(each.host, tag).host_check for each in judgements} for tag in RELEASES}
+    now = {each.host.name: each.host_check for each in judgements}
+    same = all(by_release[tag] == now for tag in GO_RELEASES)
+    out.append(f" The answers are the same in every release from {next(iter(GO_RELEASES))} on.\n" if same else "\n")
+    out.append(
+        "\nThe shell releases only ask where there is an `nvidia-smi` in `/usr/bin`, and along another PATH. Where their answer is"
+        f" another than {DEFAULT}'s:\n\n| host | {' | '.join(SHELL_RELEASES)} | {DEFAULT} |\n|---|{'---|' * (len(SHELL_RELEASES) + 1)}\n"
+    )
+    for name, answer in now.items():
+        answers = [by_release[tag][name] for tag in SHELL_RELEASES]
+        if answers != [answer] * len(answers):
+            out.append(f"| `{name}` | {' | '.join('yes' if one else 'no' for one in (*answers, answer))} |\n")
     return "".join(out)
 
 

@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from simulator import messages as m
 from simulator.host.spec import HostSpec, PciFunction, Program
+from simulator.manager.releases import GO_RELEASES
+from simulator.manager.shell.messages import PRE_INSTALLED
 from simulator.runners.simulated import simulate
 from simulator.scenario import load_host, make_world, names
-from simulator.trace import ChildProcess, LogLine
+from simulator.trace import ChildProcess, LogLine, StdoutText
 
 FORMAT: Final = 1
 FALSE_NEGATIVE: Final = "false negative"
@@ -41,6 +43,8 @@ class Judgement(NamedTuple):
     """Of the question; None: it could not be asked."""
     loads: tuple[str, ...]
     """Modules that the question loaded."""
+    is_program: bool = True
+    """Is the release the Go program, whose answer the hosts' files expect, not the script?"""
 
     @property
     def difference(self) -> str:
@@ -52,9 +56,9 @@ class Judgement(NamedTuple):
 
     @property
     def is_expected(self) -> bool:
-        """Is the answer what the host's file expects, if it expects any?"""
+        """Is the answer what the host's file expects, if it expects any of this release?"""
         verdict = self.host.verdict
-        return verdict is None or verdict.host_check == self.host_check
+        return verdict is None or not self.is_program or verdict.host_check == self.host_check
 
 
 def named_hosts() -> list[HostSpec]:
@@ -69,10 +73,14 @@ def _order(host: HostSpec) -> tuple[int, str]:
 def judge(host: HostSpec, release: str) -> Judgement:
     """Make a release's host check. Raises KeyError for an unknown release."""
     outcome = simulate(make_world(host, env={"NODE_NAME": _NODE}), release)
-    detected = any(isinstance(event, LogLine) and event.message.startswith(_DETECTED) for event in outcome.events)
+    detected = any(
+        (isinstance(event, LogLine) and event.message.startswith(_DETECTED))
+        or (isinstance(event, StdoutText) and event.text == f"{PRE_INSTALLED}\n")
+        for event in outcome.events
+    )
     asked = (event.exit_code for event in outcome.events if isinstance(event, ChildProcess) and _COMMAND in event.argv)
     loads = tuple(name for name in outcome.after.modules if name not in outcome.before.modules)
-    return Judgement(host, detected, next(asked, None), loads)
+    return Judgement(host, detected, next(asked, None), loads, release in GO_RELEASES)
 
 
 # --- text -----------------------------------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ class Named(NamedTuple):
 
 def named_changes(release: str) -> tuple[Named, ...]:
     """What a release brought. Raises KeyError for an unknown one."""
-    own = tuple(Named(change, release, DRIVER_MANAGER) for change in RELEASES[release].changes)
+    known = RELEASES[release]
+    own = tuple(Named(change, release, DRIVER_MANAGER) for change in (*known.shell_changes, *known.changes))
     return own + tuple(Named(change, release, VFIO_MANAGE) for change in VFIO_CHANGES.get(release, ()))
 
 

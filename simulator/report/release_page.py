@@ -9,16 +9,29 @@ from __future__ import annotations
 import dataclasses
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from simulator.kube.profile import Libraries
+from simulator.manager.change import Change
 from simulator.manager.charts import CHARTS
 from simulator.manager.quirks import QUIRKS, Quirk
-from simulator.manager.releases import RELEASES, Flow, flow
+from simulator.manager.releases import (
+    GO_RELEASES,
+    RELEASES,
+    SHELL_RELEASES,
+    Flow,
+    ShellFlow,
+    flow,
+    modelled,
+    resolve,
+    shell_flow,
+)
+from simulator.manager.shell.change import ShellChange
+from simulator.manager.shell.script import Script
 from simulator.report.comparison import FORMAT, change_document
 from simulator.report.named import DRIVER_MANAGER, Named, named_changes
-from simulator.report.sources import StepSource, resolved_client, resolved_steps
+from simulator.report.sources import StepSource, resolved_client, resolved_script, resolved_steps
 
 _WIDTH: Final = 118
 _TABLES: Final = ("fetched", "always", "restored", "if_deployed", "waited_for")
@@ -62,16 +75,16 @@ def release_lines() -> Iterator[str]:
 
 def flow_lines(tag: str) -> Iterator[str]:
     """A release as it resolves: each step with the change it comes from, then everything else that changes touch."""
-    resolved = flow(tag)
-    yield f"{tag}: every step, and the named change that it comes from (nothing: as in {next(iter(RELEASES))})"
-    steps = resolved_steps(resolved)
-    width = max(len(step.name) for step in steps)
-    for title, sources in (("steps, in upstream's order", steps), ("requests", resolved_client(resolved))):
+    first = next(iter(SHELL_RELEASES if RELEASES[tag].is_script else GO_RELEASES))
+    yield f"{tag}: every step, and the named change that it comes from (nothing: as in {first})"
+    parts = _sources_of(tag)
+    width = max(len(step.name) for sources in parts.values() for step in sources)
+    for title, sources in parts.items():
         yield ""
         yield f"{title}:"
         for source in sources:
             yield f"  {source.name:<{width}}  {_origin(source)}".rstrip()
-    for part in _parts(resolved):
+    for part in _parts_of(tag):
         yield ""
         yield f"{part.title}:"
         entry_width = max(len(entry) for entry, _ in part.entries)
@@ -104,6 +117,57 @@ class _Part(NamedTuple):
     """Entry, and the change it comes from; "" for the first release."""
 
 
+def _sources_of(tag: str) -> dict[str, list[StepSource]]:
+    """What a release does, by kind: a script's functions, or a program's steps and requests."""
+    if RELEASES[tag].is_script:
+        return {"functions, in the script's order": resolved_script(shell_flow(tag))}
+    resolved = flow(tag)
+    return {"steps, in upstream's order": resolved_steps(resolved), "requests": resolved_client(resolved)}
+
+
+def _parts_of(tag: str) -> Iterator[_Part]:
+    if RELEASES[tag].is_script:
+        yield from _script_parts(shell_flow(tag))
+    else:
+        yield from _parts(flow(tag))
+
+
+def _script_parts(resolved: ShellFlow) -> Iterator[_Part]:
+    """The tables, nvdrain's libraries, the image, vfio-manage."""
+    script = resolved.script
+    origins: dict[str, str] = dict.fromkeys(Script.modules, "")
+    for change in resolved.changes:
+        for module in change.script.modules if change.script else ():
+            origins.setdefault(module, change.name)
+    yield _Part("modules unloaded before nvidia", [(module, origins[module]) for module in script.modules])
+    yield _Part("labels paused", [(label, "") for label in script.paused])
+    yield _Part("operands waited for", [(wait.app, "") for wait in script.waited_for])
+    yield _libraries_part("client-go and kubectl's drain library in nvdrain", resolved.libraries, resolved.changes)
+    yield _Part("PATH of the image", [(folder, "") for folder in resolved.container_path])
+    yield from _vfio_parts(resolved.release.tag)
+
+
+def _libraries_part(title: str, libraries: Libraries, changes: Sequence[Change | ShellChange]) -> _Part:
+    chains: dict[str, list[str]] = {}
+    for change in changes:
+        for key in change.libraries:
+            chains.setdefault(key, []).insert(0, change.name)
+    fields = [(field.name, getattr(libraries, field.name)) for field in dataclasses.fields(Libraries)]
+    return _Part(title, [(f"{key} = {value!r}", " over ".join(chains.get(key, ()))) for key, value in fields])
+
+
+def _vfio_parts(last: str) -> Iterator[_Part]:
+    tags = list(RELEASES)
+    vfio = [
+        (named.change.name, named.release)
+        for tag in tags[: tags.index(last) + 1]
+        for named in named_changes(tag)
+        if named.program != DRIVER_MANAGER
+    ]
+    if vfio:
+        yield _Part("changes of vfio-manage", vfio)
+
+
 def _parts(resolved: Flow) -> Iterator[_Part]:
     """The tables, the flags, the libraries' profile, the image, vfio-manage."""
     titles = ("labels read", "labels paused always", "labels restored always", "labels only if deployed", "operands waited for")
@@ -116,23 +180,10 @@ def _parts(resolved: Flow) -> Iterator[_Part]:
         yield _Part("how requests are tried again", settings)
     owners = {flag: change.name for change in resolved.changes for flag in change.flags}
     yield _Part("flags", [(f"--{flag.name} [{flag.env}]", owners.get(flag, "")) for flag in resolved.flags])
-    chains: dict[str, list[str]] = {}
-    for change in resolved.changes:
-        for key in change.libraries:
-            chains.setdefault(key, []).insert(0, change.name)
-    fields = [(field.name, getattr(resolved.libraries, field.name)) for field in dataclasses.fields(Libraries)]
-    yield _Part("client-go and kubectl", [(f"{key} = {value!r}", " over ".join(chains.get(key, ()))) for key, value in fields])
+    yield _libraries_part("client-go and kubectl", resolved.libraries, resolved.changes)
     owners = {folder: change.name for change in resolved.changes for folder in change.container_path}
     yield _Part("PATH of the image", [(folder, owners.get(folder, "")) for folder in resolved.container_path])
-    tags = list(RELEASES)
-    vfio = [
-        (named.change.name, named.release)
-        for tag in tags[: tags.index(resolved.release.tag) + 1]
-        for named in named_changes(tag)
-        if named.program != DRIVER_MANAGER
-    ]
-    if vfio:
-        yield _Part("changes of vfio-manage", vfio)
+    yield from _vfio_parts(resolved.release.tag)
 
 
 def _settings(resolved: Flow) -> list[tuple[str, str]]:
@@ -173,14 +224,14 @@ def releases_document() -> dict[str, Any]:
 
 def flow_document(tag: str) -> dict[str, Any]:
     """A resolved release as JSON."""
-    resolved = flow(tag)
+    steps, *requests = _sources_of(tag).values()
     return {
         "format": FORMAT,
         "release": tag,
-        "changes": [change.name for change in resolved.changes],
-        "steps": [_source_document(source) for source in resolved_steps(resolved)],
-        "requests": [_source_document(source) for source in resolved_client(resolved)],
-        "tables": {part.title: [{"entry": entry, "change": change} for entry, change in part.entries] for part in _parts(resolved)},
+        "changes": [change.name for change in resolve(tag).changes],
+        "steps": [_source_document(source) for source in steps],
+        "requests": [_source_document(source) for sources in requests for source in sources],
+        "tables": {part.title: [{"entry": entry, "change": change} for entry, change in part.entries] for part in _parts_of(tag)},
     }
 
 
@@ -190,7 +241,7 @@ def _source_document(source: StepSource) -> dict[str, Any]:
 
 def is_modelled(releases: dict[str, str]) -> bool:
     """Does the model know what a chart brings?"""
-    return set(releases.values()) <= RELEASES.keys()
+    return all(map(modelled, releases.values()))
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
@@ -207,9 +258,12 @@ def page() -> str:
     for tag in reversed(RELEASES):
         out.append(f"## {tag}\n")
         named = named_changes(tag)
+        if len(RELEASES[tag].tags) > 1:
+            out.append(f"Stands for {', '.join(RELEASES[tag].tags[:-1])} too, whose script is the same to the byte.\n")
         if not named:
-            out.append("The first release of the Go program; the model's base.\n")
-            continue
+            out.append("The oldest release that is modelled.\n")
+        if tag == next(iter(GO_RELEASES)):
+            out.append("The script became a Go program: [what that means for a cluster](from-shell-to-go.md).\n")
         for one in named:
             change = one.change
             out.append(f"### {change.name}\n\n{change.summary} *You notice:* {change.notice}\n")

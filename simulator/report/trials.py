@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from simulator.gocompat import SECOND
-from simulator.manager.releases import flow
+from simulator.manager.releases import resolve
+from simulator.report.effects import Effect
 from simulator.report.text import ending
 from simulator.runners.simulated import run
 from simulator.runners.vfio import VfioWorld, make_host, run_step, vfio_flow
@@ -25,7 +26,7 @@ GONE = "absent"
 class Finished:
     """A finished run: its events, and all else that has to be equal in an equal one."""
 
-    events: Sequence[Event | VfioEvent]
+    events: Sequence[Event | VfioEvent | Effect]
     end: object
     outcome: Outcome | Sequence[VfioOutcome]
 
@@ -59,7 +60,7 @@ class DriverManagerTrial:
 
     def run(self, release: str, without: frozenset[str], events: list[Any]) -> Finished:
         """One run."""
-        outcome = run(self.world, flow(release, without=without), events=events)
+        outcome = run(self.world, resolve(release, without=without), events=events)
         end = outcome.exit_code, outcome.panic, outcome.elapsed, outcome.stopped_after, outcome.after
         return Finished(outcome.events, end, outcome)
 
@@ -92,7 +93,7 @@ def _state_facts(state: State) -> Facts:
         facts |= {f"label {key}": f'"{value}"' for key, value in sorted(state.node.labels.items())}
         facts |= {f"annotation {key}": f'"{value}"' for key, value in sorted(state.node.annotations.items())}
         facts["node"] = "cordoned" if state.node.unschedulable else "schedulable"
-    facts |= {f"pod {pod}": "there" for pod in state.pods}
+    facts |= {f"pod {pod}": "terminating" if pod in state.terminating else "there" for pod in state.pods}
     facts |= {f"module {module}": "loaded" for module in state.modules}
     facts |= {f"GPU {address}": driver or "no driver" for address, driver in sorted(state.gpu_drivers.items())}
     for mount in state.mounts:

@@ -17,7 +17,7 @@ import pytest
 from simulator.cli import compare as command
 from simulator.cli.main import BAD_INPUT, CHECK_FAILED, OK, main
 from simulator.manager.charts import CHARTS
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import GO_RELEASES, RELEASES, modelled
 from simulator.report import comparison
 from simulator.report.attribution import Attribution, Divergence
 from simulator.report.comparison import Subject, Title, recorded_cases, survey
@@ -28,6 +28,18 @@ from simulator.trace import LogLine
 
 HOST_DRIVER = "ubuntu-24.04-driver-580-open"
 LOADED = "container-driver-loaded"
+SILENT = {
+    "blank-answer-is-host-driver",
+    "busybox-on-path",
+    "failures-after-drain-passed-over",
+    "labels-in-one-patch",
+    "node-name-escaped",
+    "nouveau-tried-in-use",
+    "panic-ends-the-run",
+    "process-1-ends-on-sigterm",
+    "selector-errors-reworded",
+}
+"""Changes that no recorded case and no named host shows in a comparison; tests of their own do."""
 DIFFS = Path(__file__).resolve().parents[1] / "integrations/diffs"
 
 
@@ -76,7 +88,7 @@ def test_no_neighbouring_pair_leaves_an_unnamed_difference(older, newer):
     assert (code, found["unnamed"]) == (OK, [])
     assert {change["release"] for change in found["changes"]} == {newer}
     silent = {change["name"] for change in found["silent"]}
-    assert silent <= {"selector-errors-reworded", "node-name-escaped", "busybox-on-path"}
+    assert silent <= SILENT
     for change in found["changes"]:
         assert change["worlds"] >= max(1, change["alone"])
         assert change["name"] in change["smallest"]["changes"]
@@ -194,7 +206,7 @@ def test_issue_191_is_unchanged(subject):
     assert outcome.log[-1].message == "driver is pre-installed on host"
 
 
-@pytest.mark.parametrize(("older", "newer"), [*itertools.pairwise(RELEASES), ("v0.9.0", "v0.12.0")])
+@pytest.mark.parametrize(("older", "newer"), [*itertools.pairwise(GO_RELEASES), ("v0.9.0", "v0.12.0")])
 def test_issue_191_is_reported_unchanged(older, newer):
     """On a named host nothing but klog's line numbers differs, and both end alike, force or not."""
     code, text = run(older, newer, "--host", HOST_DRIVER, "--env", "FORCE_REINSTALL=true", "-o", "json")
@@ -203,6 +215,36 @@ def test_issue_191_is_reported_unchanged(older, newer):
     assert all(change["name"].startswith("klog-lines") for change in found["changes"])
     assert found["end"]["rows"] == []
     assert found["end"]["to"] == {**found["end"]["from"], "exit_code": 1, "elapsed_s": 60.0}
+
+
+def test_over_the_rewrite_effects_are_compared():
+    """A host driver is the same to script and program: no difference, though every line of the log is another."""
+    code, text = run("v0.8.1", "v0.9.1", "--host", HOST_DRIVER)
+    assert (code, text) == (OK, f"v0.8.1 -> v0.9.1: host {HOST_DRIVER}\nno difference; both: exit code 1\n")
+
+
+def test_a_host_whose_driver_the_script_does_not_see():
+    """The change has a name, and what it does is told in effects."""
+    code, text = run("v0.8.1", "v0.9.1", "--host", "runfile-580-usr-local", "-o", "json")
+    found = json.loads(text)
+    assert code == OK
+    assert "host-check-along-path" in {change["name"] for change in found["changes"]}
+    assert found["first"]["to"]["kind"] == "effect"
+
+
+def test_a_way_over_the_rewrite_is_two_ways():
+    """From an older shell release: changes of the script, then those of the rewrite."""
+    code, text = run("v0.4.2", "v0.9.1", "--host", LOADED, "-o", "json")
+    releases = {change["release"] for change in json.loads(text)["changes"]}
+    assert code == OK
+    assert releases & {"v0.6.2", "v0.8.1"}
+
+
+def test_charts_of_the_shell_releases():
+    """v0.8.0 has the script of v0.8.1."""
+    code, text = run("--chart", "v25.3.0", "v25.10.1", "--host", HOST_DRIVER)
+    assert code == OK
+    assert text.startswith("chart v25.3.0 (v0.8.1) -> chart v25.10.1 (v0.9.1): ")
 
 
 # --- one world ------------------------------------------------------------------------------------------------------
@@ -284,12 +326,13 @@ def test_an_unknown_chart(capsys):
     assert "known: " in refused(capsys, "--chart", "x", "v26.7.0")
 
 
-@pytest.mark.parametrize("chart", [version for version, chart in CHARTS.items() if chart.driver not in RELEASES])
+@pytest.mark.parametrize("chart", [version for version, chart in CHARTS.items() if not all(map(modelled, chart.releases.values()))])
 def test_a_chart_of_a_release_that_is_not_modelled(chart, capsys):
     """Says which release it is, and where the modelled ones begin."""
     message = refused(capsys, "--chart", chart, "v26.7.0")
-    assert f"chart {chart} brings k8s-driver-manager {' and '.join(sorted(set(CHARTS[chart].releases.values())))}" in message
-    assert "a release that is not modelled; name a chart from v25.10.0 on" in message
+    unknown = sorted({release for release in CHARTS[chart].releases.values() if modelled(release) is None})
+    assert f"chart {chart} brings k8s-driver-manager {' and '.join(unknown)}, a release" in message
+    assert "a release that is not modelled; name one of v22.9.0, v23.6.0, v23.6.1, v24.6.0, " in message
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------
@@ -354,9 +397,9 @@ def test_a_diff_that_bumps_nothing():
 
 def test_a_bump_that_cannot_be_compared_is_told():
     """A release that is not modelled, a digest without a tag: a sentence, no failure."""
-    code, text = run("--diff", str(DIFFS / "shell-release.diff"), "-o", "markdown")
+    code, text = run("--diff", str(DIFFS / "unmodelled-release.diff"), "-o", "markdown")
     assert code == OK
-    assert text.startswith("**Not compared:** helmfile.yaml:6: gpu-operator chart v25.3.4 -> v25.10.1: chart v25.3.4 brings")
+    assert text.startswith("**Not compared:** helmfile.yaml:6: gpu-operator chart v24.3.0 -> v25.10.1: chart v24.3.0 brings")
 
 
 def test_a_digest_without_a_tag_is_told(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from simulator.cli.main import main
 from simulator.host.spec import KINDS
-from simulator.manager.releases import DEFAULT, NEWEST, RELEASES
+from simulator.manager.releases import DEFAULT, GO_RELEASES, NEWEST
 from simulator.report.hosts import FALSE_NEGATIVE, FALSE_POSITIVE, judge, named_hosts
 from simulator.scenario import load_host, names
 
@@ -32,7 +32,7 @@ def lying(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", GO_RELEASES)
 @pytest.mark.parametrize("name", HOSTS)
 def test_the_host_check_says_what_the_file_expects(name, release):
     """Each named host's expected answer is that of each release's simulated host check."""
@@ -180,3 +180,9 @@ def test_bad_input(capsys, arguments, message):
         assert "half-purged-" in lines[0]
     else:
         assert message in lines[0]
+
+
+@pytest.mark.parametrize(("name", "script"), [("runfile-580", True), ("runfile-580-usr-local", False), ("clean", False)])
+def test_the_script_looks_in_usr_bin(name, script):
+    """The host check of a shell release is made too, and its answer is found in its own words."""
+    assert judge(load_host(name), "v0.8.1").host_check is script

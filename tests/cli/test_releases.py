@@ -9,10 +9,17 @@ import pytest
 from simulator.cli.main import BAD_INPUT, OK, main
 from simulator.manager.charts import CHARTS
 from simulator.manager.quirks import QUIRKS
-from simulator.manager.releases import RELEASES, flow
+from simulator.manager.releases import (
+    GO_RELEASES,
+    RELEASES,
+    SHELL_RELEASES,
+    flow,
+    modelled,
+    shell_flow,
+)
 from simulator.report.named import named_changes
 from simulator.report.release_page import page
-from simulator.report.sources import resolved_steps
+from simulator.report.sources import resolved_script, resolved_steps
 from simulator.scenario import fixtures
 
 
@@ -47,12 +54,12 @@ def test_the_list_as_json(capsys):
     assert "mofed-checks-swapped" not in by_tag["v0.9.1"]["quirks"]
     assert [chart["version"] for chart in found["charts"]] == list(CHARTS)
     assert {chart["version"] for chart in found["charts"] if not chart["modelled"]} == {
-        version for version, chart in CHARTS.items() if not set(chart.releases.values()) <= RELEASES.keys()
+        version for version, chart in CHARTS.items() if not all(map(modelled, chart.releases.values()))
     }
     assert {quirk["name"] for quirk in found["quirks"]} == QUIRKS.keys()
 
 
-@pytest.mark.parametrize("tag", RELEASES)
+@pytest.mark.parametrize("tag", GO_RELEASES)
 def test_a_release_resolves(tag, capsys):
     """Every step in upstream's order, with the change it comes from; then requests, labels, flags, libraries, PATH."""
     text = run(capsys, "--flow", tag)
@@ -69,7 +76,7 @@ def test_a_release_resolves(tag, capsys):
     ):
         assert f"\n{title}:\n" in text
     for change in flow(tag).changes:
-        assert change.name in text, change.name
+        assert change.name in text or change.before or change.before_client or change.before_read or change.before_deaf, change.name
 
 
 def test_a_step_shows_the_changes_it_is_made_of(capsys):
@@ -78,7 +85,27 @@ def test_a_step_shows_the_changes_it_is_made_of(capsys):
     assert "dra-kubelet-plugin-drained over dra-claim-holders-block\n" in text
     assert "label_backoff = Backoff(duration=1000000000, factor=2.0, jitter=0.2, steps=7)  label-patch-retried-for-a-minute" in text
     assert "vfio-manage-in-go" in text
-    assert "vfio-manage" not in run(capsys, "--flow", "v0.9.1")
+    assert "vfio-manage-in-go" not in run(capsys, "--flow", "v0.9.1")
+
+
+@pytest.mark.parametrize("tag", SHELL_RELEASES)
+def test_a_shell_release_resolves(tag, capsys):
+    """Every function in the script's order, with the change it comes from; then modules, labels, nvdrain's libraries, PATH."""
+    text = run(capsys, "--flow", tag)
+    lines = text.splitlines()
+    start = lines.index("functions, in the script's order:") + 1
+    functions = [line.split()[0] for line in lines[start : lines.index("", start)]]
+    assert functions == [step.name for step in resolved_script(shell_flow(tag))]
+    assert {"uninstall_driver", "unload_driver", "exit_failed"} <= set(functions)
+    for change in shell_flow(tag).changes:
+        assert change.name in text or change.lines, change.name
+    assert json.loads(run(capsys, "--flow", tag, "-o", "json"))["requests"] == []
+
+
+def test_a_release_that_stands_for_others(capsys):
+    """v0.6.10, v0.7.0 and v0.8.0 have the script of v0.8.1, to the byte."""
+    assert RELEASES["v0.8.1"].tags == ("v0.6.10", "v0.7.0", "v0.8.0", "v0.8.1")
+    assert run(capsys, "--flow", "v0.7.0") == run(capsys, "--flow", "v0.8.1")
 
 
 def test_a_resolved_release_as_json(capsys):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.manager.releases import RELEASES, flow
+from simulator.manager.releases import GO_RELEASES, flow
 
 _SPEC = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
 assert _SPEC is not None
@@ -24,7 +24,7 @@ def test_a_fault_can_be_planted(name: str):
     """Names that a fault patches are still there; releases resolve with it."""
     with pytest.MonkeyPatch.context() as patch:
         planted.plant(name, patch)
-        assert [flow(release).release.tag for release in RELEASES] == list(RELEASES)
+        assert [flow(release).release.tag for release in GO_RELEASES] == list(GO_RELEASES)
     flow.cache_clear()
 
 

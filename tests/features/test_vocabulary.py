@@ -24,7 +24,9 @@ def _templates() -> list[ScenarioTemplate]:
 
 
 TEMPLATES = _templates()
-RECORDED = frozenset(unpack(fixtures() / "recordings" / "driver-manager.json.xz")["cases"])
+RECORDED = frozenset(
+    case for stem in ("driver-manager", "shell-releases") for case in unpack(fixtures() / "recordings" / f"{stem}.json.xz")["cases"]
+)
 
 
 def _name(template: ScenarioTemplate) -> str:

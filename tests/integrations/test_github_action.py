@@ -40,7 +40,7 @@ HEADINGS = {
     "image-with-digest.diff": "### k8s-driver-manager v0.10.0 → v0.11.0",
     "argo.diff": "### k8s-driver-manager chart v25.10.1 (v0.9.1) → chart v26.3.0 (v0.10.0)",
     "flux.diff": "### k8s-driver-manager chart v26.3.2 (v0.11.0) → chart v26.7.0 (v0.12.0)",
-    "shell-release.diff": "**Not compared:** helmfile.yaml:6: gpu-operator chart v25.3.4 -> v25.10.1",
+    "unmodelled-release.diff": "**Not compared:** helmfile.yaml:6: gpu-operator chart v24.3.0 -> v25.10.1",
 }
 
 
