@@ -14,7 +14,7 @@ from simulator import config
 from simulator.gocompat import GoError
 from simulator.host.fake import FakeHost
 from simulator.kube.clientcmd import build_config_from_flags, new_for_config
-from simulator.manager.releases import NEWEST, RELEASES, flow
+from simulator.manager.releases import GO_RELEASES, NEWEST, flow
 from simulator.reading import InputError
 from simulator.runners.container.unfit import Unfit
 from simulator.urfave import End
@@ -53,7 +53,7 @@ class _Silence:
 
 def endpoint(world: World, host: FakeHost, env: Mapping[str, str], release: str) -> Endpoint | None:
     """Where the program will send its requests; None if it will not get so far. Raises Unfit."""
-    resolved = flow(release if release in RELEASES else NEWEST)
+    resolved = flow(release if release in GO_RELEASES else NEWEST)
     settings = config.read(resolved.flags, world.args, env)
     if isinstance(settings, End):
         return None
