@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from simulator.cli.arguments import add_image, add_output, check_release, find_image, read_cases_argument, whole_number
-from simulator.manager.releases import flow
+from simulator.manager.releases import GO_RELEASES, flow
 from simulator.reading import InputError, nearest
 from simulator.recordings.layout import write_whole
 from simulator.report.verification import Written, said, verification_document, verification_lines
@@ -144,7 +144,9 @@ def _scenario(difference: Difference, options: argparse.Namespace, model: Model)
 
 
 def _model(release: str, options: argparse.Namespace) -> Model:
-    check_release(release)
+    if check_release(release) not in GO_RELEASES:
+        first = next(iter(GO_RELEASES))
+        raise InputError("", "", f"{release} is a script, which is not verified against an image", f"verify {first} or newer")
     known = {change.name for change in flow(release).changes}
     for name in options.without:
         if name not in known:

@@ -143,6 +143,7 @@ def test_a_planted_fault_is_found_and_made_small(capsys, image, tmp_path):
         (["--image", "x", "--world", "/nowhere.yaml"], "/nowhere.yaml: does not exist"),
         (["--recorded", "/nowhere", "--release", "v0.12.0"], "/nowhere: is no folder"),
         (["--image", "x", "--release", "v9"], 'there is no release "v9"'),
+        (["--image", "x", "--release", "v0.8.0"], "v0.8.0 is a script, which is not verified against an image; verify v0.9.0"),
         (["--image", "x", "--without", "nothing"], 'v0.12.0 has no named change "nothing"'),
         (["--image", "x", "-k", "no such case"], 'whose id holds "no such case"; name another folder'),
         (["--image", "x", "/nowhere"], "/nowhere: does not exist"),
