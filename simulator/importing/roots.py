@@ -72,12 +72,14 @@ class Found:
 def resolve(root: Root, path: str) -> Found:
     """Follow a path inside the root. More than 40 links lead nowhere, as for the kernel."""
     trail: list[str] = []
-    todo = [part for part in reversed(path.split("/")) if part not in {"", "."}]
+    todo = _steps(path)
     links: dict[str, str] = {}
     entry: Entry | None = Entry(DIRECTORY)
     followed = 0
     while todo:
         part = todo.pop()
+        if part == ".":
+            continue
         if part == "..":
             del trail[-1:]
             entry = Entry(DIRECTORY)
@@ -89,15 +91,20 @@ def resolve(root: Root, path: str) -> Found:
             links[here] = entry.target
             if followed > _MOST_LINKS:
                 return Found(path, here, None, links)
-            todo += [step for step in reversed(entry.target.split("/")) if step not in {"", "."}]
+            todo += _steps(entry.target)
             if entry.target.startswith("/"):
                 trail = []
             entry = Entry(DIRECTORY)
             continue
         trail.append(part)
         if entry is None or (todo and entry.kind != DIRECTORY):
-            return Found(path, "/" + "/".join([*trail, *(step for step in reversed(todo) if step != "..")]), None, links)
+            return Found(path, "/" + "/".join([*trail, *(step for step in reversed(todo) if step not in {".", ".."})]), None, links)
     return Found(path, "/" + "/".join(trail), entry, links)
+
+
+def _steps(path: str) -> list[str]:
+    """The steps of a path, the first one last. One that stays where it is asks for a directory there all the same."""
+    return [step or "." for step in reversed(path.split("/"))]
 
 
 # --- a directory ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import os
 import socket
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simulator.importing.roots import DIRECTORY, FILE, LINK, OTHER, DirectoryRoot, Entry, resolve
@@ -130,6 +130,8 @@ def test_the_names_and_kinds_in_a_root(tmp_path):
 steps = st.lists(st.sampled_from(["a", "b", "..", ".", "", "c"]), max_size=5).map("/".join)
 
 
+@example({"b": b"x", "a/a": Link("/b")}, "a/a/.")
+@example({"b": b"x", "a": Link("b/.")}, "a")
 @given(
     st.dictionaries(
         st.sampled_from(["a", "b", "a/a", "b/c", "c"]),

@@ -300,7 +300,8 @@ def test_an_address_that_cannot_be_reached():
 
 def test_a_request_as_it_travels():
     """Path and query as Go writes them, below the server's own path; JSON as Go writes it."""
-    with Raw(answer(), answer()) as (raw, server), asking(server._replace(url=server.url + "/k8s")) as ask:
+    closing = answer(headers="Connection: close\r\n")
+    with Raw(closing, closing) as (raw, server), asking(server._replace(url=server.url + "/k8s")) as ask:
         ask(Request("GET", "/api/v1/nodes/ü n", {"b": "x,y", "a": " "}))
         ask(Request("PATCH", "/p", {}, {"b": "<ü>"}, "application/strategic-merge-patch+json"))
     got, patched = (heard.decode() for heard in raw.heard)
