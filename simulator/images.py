@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from simulator.importing.image import connect
 from simulator.reading import InputError, nearest
+from simulator.runners.container import engine
 from simulator.scenario import fixtures
 
 KINDS: Final = ("clean", "package", "run", "converged")
@@ -55,7 +55,7 @@ def build(client: Any, kinds: Iterable[str] = KINDS, *, base: str = "", cache: P
             archive = minimal_debian(cache or default_cache())
             repository, _, version = BASE.partition(":")
             client.api.import_image_from_file(str(archive), repository=repository, tag=version)
-    import docker  # noqa: PLC0415  # `connect` has said what is missing where it is
+    import docker  # noqa: PLC0415  # the engine has said what is missing where it is
 
     built = {}
     for kind in kinds:
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str]) -> int:
         for kind in options.kinds:
             if kind not in KINDS:
                 raise InputError("", "", f'there is no kind of image "{kind}"', nearest(kind, KINDS))
-        for name in build(connect(), options.kinds or KINDS, base=options.base, cache=options.cache).values():
+        for name in build(engine.client(), options.kinds or KINDS, base=options.base, cache=options.cache).values():
             sys.stdout.write(f"{name}\n")
     except InputError as error:
         sys.stderr.write(f"{parser.prog}: {error}\n")

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from simulator.importing.image import connect
 from simulator.manager.releases import DEFAULT, GO_RELEASES, flow
 from simulator.reading import InputError
+from simulator.runners.container.engine import client
 from simulator.scenario import fixtures
 from simulator.standin.program import DRIVER_MANAGER, PROGRAMS, check
 
@@ -208,8 +208,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         check(DRIVER_MANAGER, options.release, options.without)
-        with contextlib.closing(connect()) as engine:
-            print(build(engine, options.release, tag=options.tag, without=options.without))  # noqa: T201  # what it is for
+        print(build(client(), options.release, tag=options.tag, without=options.without))  # noqa: T201  # what it is for
     except InputError as error:
         sys.stderr.write(f"{parser.prog}: {error}\n")
         return 2

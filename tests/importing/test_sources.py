@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import os
 
 import pytest
 
-from simulator.importing import image
-from simulator.importing.sources import import_image, import_named
+from simulator.importing.sources import import_named
 from simulator.reading import InputError
+from simulator.runners.container import engine
 from tests.importing.made import ORDINARY, archive_of, as_directory
 
 ANSWERING = {**ORDINARY, "/usr/bin/nvidia-smi": b"#!/bin/sh\necho 580.82.07\n"}
@@ -47,26 +46,9 @@ def test_what_can_be_no_image_is_not_asked_for(name, monkeypatch, tmp_path):
     """The engine is not troubled with a path that does not exist."""
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    monkeypatch.setattr(image, "connect", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(engine, "client", lambda: pytest.fail("asked"))
     with pytest.raises(InputError, match="no image can be named so"):
         import_named(name)
-
-
-def test_without_the_package_docker(monkeypatch):
-    """The error names the extra."""
-    monkeypatch.setitem(__import__("sys").modules, "docker", None)
-    with pytest.raises(InputError, match=r"images need the package docker; pip install .*\[container\]"):
-        import_image("x")
-
-
-@pytest.mark.filterwarnings("ignore:Exception ignored")  # docker leaves the socket to the garbage collector
-def test_without_an_engine(monkeypatch):
-    """The error says so, and how to name another."""
-    pytest.importorskip("docker")
-    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
-    with pytest.raises(InputError, match=r"no Docker engine answers: .*; start one, or set DOCKER_HOST"):
-        import_image("x")
-    gc.collect()
 
 
 # --- with an engine -----------------------------------------------------------------------------------------------------
