@@ -26,6 +26,7 @@ from simulator.gocompat import SECOND
 from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec, PciFunction
 from simulator.real.clock import WallClock
+from simulator.runners.container.engine import client
 from simulator.runners.simulated import START, simulate
 from simulator.runners.vfio import host_world, simulate_vfio
 from simulator.standin.image import build, main
@@ -284,6 +285,7 @@ def test_the_command(docker_engine, capsys, monkeypatch):
     assert main(["--release", "v0.9.2"]) == 2
     assert 'there is no release "v0.9.2"' in capsys.readouterr().err
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    monkeypatch.setattr("simulator.standin.image.client", client.__wrapped__)  # not the one that has been asked for already
     assert main([]) == 2
     assert "no Docker engine answers" in capsys.readouterr().err
 
