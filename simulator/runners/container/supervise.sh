@@ -4,12 +4,14 @@
 #   do NAME      run a script of the runner's        did NAME | failed NAME
 #   run          run the program (the script start)  exit STATUS
 #   kill SIGNAL  send the program a signal
+# While the program runs another process listens in its place; `ended`, which the supervisor tells itself, calls that back
+# when it has done all it was told before.
 # When nobody holds the other end of `control` any more it kills the program and ends.
 . /.dmsim/functions
 
 say() { echo "$*" 1<>"$here/status"; } # to nobody, if there is nobody to hear it
 
-obey() { # until there is a program to run (0), or nobody to obey (1)
+obey() { # until there is a program to run (0), nobody to obey (1), or no program any more (2)
     while read -r word rest <&3; do
         case $word in
         do)
@@ -18,6 +20,7 @@ obey() { # until there is a program to run (0), or nobody to obey (1)
             ;;
         kill) "$b" kill "-$rest" "$("$b" cat "$here/pid")" ;;
         run) return 0 ;;
+        ended) return 2 ;;
         esac
     done
     return 1
@@ -25,10 +28,14 @@ obey() { # until there is a program to run (0), or nobody to obey (1)
 
 exec 3<"$here/control"
 while obey; do
-    { obey || "$b" kill -KILL "$("$b" cat "$here/pid")"; } &
+    {
+        obey
+        if [ $? -eq 1 ]; then "$b" kill -KILL "$("$b" cat "$here/pid")"; fi
+    } &
     "$b" sh "$here/start"
     status=$?
-    "$b" kill "$!"
+    echo ended 1<>"$here/control"
     say "exit $status"
+    wait "$!"
 done
 give_back

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import subprocess
 import tarfile
 import threading
 
@@ -60,6 +62,30 @@ def test_a_container_that_does_not_answer_is_broken(pipes, monkeypatch):
     monkeypatch.setattr(supervisor, "PATIENCE", 0.01)
     with pytest.raises(Broken, match="did not run"):
         pipes[0].do("x\n")
+
+
+def test_what_it_is_told_at_the_programs_end_is_done_all_the_same(pipes):
+    """The process that listens while the program runs is not cut off in the middle of it."""
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        pytest.skip("there is no busybox")
+    made, _, _ = pipes
+    text = (made.folder / "supervise").read_text().replace("/.dmsim", str(made.folder))
+    (made.folder / "supervise").write_text(text.removesuffix("give_back\n"))  # that is for a container
+    functions = (made.folder / "functions").read_text().replace("/.dmsim/busybox", busybox).replace("/.dmsim", str(made.folder))
+    (made.folder / "functions").write_text(functions)
+    made.write("start", f"echo $$ >{made.folder}/pid\n{busybox} sleep 0.3\nexit 7\n")
+    shell = subprocess.Popen([busybox, "sh", made.folder / "supervise"])
+    try:
+        made.tell("run")
+        made.do(f"{busybox} sleep 1\n: >{made.folder}/late\n")
+        assert (made.folder / "late").exists()
+        assert made.next_answer(5) == "exit 7"
+        made.do(f": >{made.folder}/later\n")
+        assert (made.folder / "later").exists()
+    finally:
+        shell.kill()
+        shell.wait()
 
 
 def test_output_comes_in_order_and_at_once_when_asked_for(pipes):
