@@ -21,6 +21,7 @@ from simulator.cluster.fake import FakeCluster
 from simulator.cluster.serve import Server
 from simulator.gocompat import SECOND
 from simulator.host.fake import WATCHED, FakeHost
+from simulator.host.kernel import PCI_DEVICES
 from simulator.ports import Request
 from simulator.real.clock import WallClock
 from simulator.runners.container import engine, reading, supervisor, tracer
@@ -341,7 +342,7 @@ class _Run:
         )
 
     def _state(self, before: State, ours: Path) -> State:
-        """How the host ended: as on disk, but for what the model knows better: the PCI bus, which is only mirrored there."""
+        """How the host ended: as on disk, where what the model does to the PCI bus is mirrored."""
         start, end = (supervisor.tree_of(ours / f"tree-{when}.tar") for when in ("before", "after"))
         for path, text in end.items():
             if path.endswith("/driver_override") and start.get(path) != text:
@@ -355,7 +356,9 @@ class _Run:
             mounts=tuple(path for path in mounts if path.startswith("/run")),
             files={path: path in existing for path in WATCHED},
             modules=tuple(sorted(modules)),
-            gpu_drivers=self.host.gpu_drivers(),
+            gpu_drivers={
+                address: end.get(f"{PCI_DEVICES}/{address}/driver", "").rpartition("/")[2] for address in before.gpu_drivers
+            },
             tree=None if before.tree is None else _ended(before.tree, start, end, self.host.tree.snapshot()),
         )
 
