@@ -333,7 +333,7 @@ def _free(place: Place) -> Mapping[str, Any]:
     """A document as the API has it, unchecked but for what JSON cannot say."""
     place.mapping()
     _check_json(place)
-    return place.value  # type: ignore[no-any-return]
+    return place.value  # type: ignore[no-any-return]  # a document, as in the API
 
 
 def _check_json(place: Place) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from simulator import selectors
@@ -70,27 +71,18 @@ class _Streams:
         self._output.log(level, message)
 
 
+@dataclass(slots=True)
 class Kubectl:
     """The command `kubectl` in one container."""
 
-    def __init__(
-        self,
-        env: Mapping[str, str],
-        host: Host,
-        cluster: WatchedCluster,
-        clock: Clock,
-        output: Output,
-        chance: Chance,
-        stamp: Callable[[], str],
-    ) -> None:
-        self.env = env
-        self.host = host
-        self.cluster = cluster
-        self.clock = clock
-        self.output = output
-        self.chance = chance
-        self.stamp = stamp
-        self._discovered = False
+    env: Mapping[str, str]
+    host: Host
+    cluster: WatchedCluster
+    clock: Clock
+    output: Output
+    chance: Chance
+    stamp: Callable[[], str]
+    _discovered: bool = field(default=False, init=False)
 
     def run(self, args: Sequence[str], stdout: Callable[[str], None] | None = None) -> int:
         """Run it with arguments; returns the exit code. `stdout` takes the output in place of the stream."""

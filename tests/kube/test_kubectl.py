@@ -12,24 +12,11 @@ from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec
 from simulator.kube.kubectl import Kubectl
 from simulator.ports import Request
+from tests.said import Said
 
 KUBECONFIG = (
     "clusters: [{name: c, cluster: {server: 'http://c:1'}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
 )
-
-
-class Said:
-    def __init__(self):
-        self.out, self.err = "", ""
-
-    def log(self, level, message):
-        raise AssertionError(level, message)
-
-    def stdout(self, text):
-        self.out += text
-
-    def stderr(self, text):
-        self.err += text
 
 
 class Calls:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from simulator import messages as m
@@ -70,29 +71,19 @@ _PANIC: Final = 2
 _NEEDS_QUOTES: Final = re.compile(r"[^A-Za-z0-9\-._/@^+]")
 
 
+@dataclass(slots=True)
 class Nvdrain:
     """The command `nvdrain`. `stamp` is klog's header, `now` the time as logrus prints it, for a line written now."""
 
-    def __init__(
-        self,
-        env: Mapping[str, str],
-        host: Host,
-        cluster: Cluster,
-        clock: Clock,
-        output: Output,
-        libraries: Libraries,
-        stamp: Callable[[], str],
-        now: Callable[[], str],
-    ) -> None:
-        self.env = env
-        self.host = host
-        self.cluster = cluster
-        self.clock = clock
-        self.output = output
-        self.libraries = libraries
-        self.stamp = stamp
-        self.now = now
-        self.debugs = False
+    env: Mapping[str, str]
+    host: Host
+    cluster: Cluster
+    clock: Clock
+    output: Output
+    libraries: Libraries
+    stamp: Callable[[], str]
+    now: Callable[[], str]
+    debugs: bool = field(default=False, init=False)
 
     def run(self, args: Sequence[str], _stdout: Callable[[str], None] | None = None) -> int:
         """Run it with arguments; returns the exit code."""

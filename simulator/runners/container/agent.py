@@ -136,7 +136,7 @@ class _Agent:
                 break
             name, arguments = json.loads(request)
             for descriptor in descriptors:
-                os.set_inheritable(descriptor, False)  # noqa: FBT003
+                os.set_inheritable(descriptor, False)  # noqa: FBT003  # it takes no keyword
             try:
                 result, returned = acts[name](*arguments, *descriptors)
                 reply = json.dumps({"result": result}).encode()

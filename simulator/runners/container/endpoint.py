@@ -110,7 +110,7 @@ _ISSUING: Final = threading.Lock()
 @lru_cache(maxsize=16)
 def _issued(address: str) -> Certificate:
     try:
-        import trustme  # noqa: PLC0415
+        import trustme  # noqa: PLC0415  # of the extra
     except ImportError:
         mend = "install the extra: pip install 'driver-manager-simulator[container]'"
         raise InputError("", "", "an API server over TLS needs trustme", mend) from None

@@ -33,8 +33,8 @@ def _modules() -> Any:
     """docker, once it is sure that testcontainers starts no helper of its own. Raises InputError."""
     os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")  # its reaper needs a registry; `sweep` does its job
     try:
-        import docker  # noqa: PLC0415
-        import testcontainers.core.container  # noqa: PLC0415
+        import docker  # noqa: PLC0415  # of the extra
+        import testcontainers.core.container  # noqa: PLC0415  # of the extra
     except ImportError as error:
         mend = "install the extra: pip install 'driver-manager-simulator[container]'"
         raise InputError("", "", f"running an image needs {error.name}", mend) from None

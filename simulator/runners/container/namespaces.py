@@ -174,7 +174,7 @@ class Namespaces:
         if not reply:
             raise self.gone()
         for descriptor in descriptors:
-            os.set_inheritable(descriptor, False)  # noqa: FBT003
+            os.set_inheritable(descriptor, False)  # noqa: FBT003  # it takes no keyword
         document = json.loads(reply)
         if "errno" in document:
             raise OSError(document["errno"], os.strerror(document["errno"]), document["path"])

@@ -62,9 +62,10 @@ def read(record: Sequence[Event | Chunk]) -> Told:
         if isinstance(entry, str):
             if _PANIC.match(entry):
                 panic = entry.partition("\n")[0]
-                entry = f"{panic}\n{_STACK_CUT}\n"  # noqa: PLW2901
+                placed.append((index, offset, StderrText(chunk.at, f"{panic}\n{_STACK_CUT}\n")))
                 panic = panic.removeprefix("panic: ")
-            placed.append((index, offset, StderrText(chunk.at, entry)))
+            else:
+                placed.append((index, offset, StderrText(chunk.at, entry)))
         else:
             placed.append((index, offset, LogLine(chunk.at, *entry)))
     return Told([event for _, _, event in sorted(placed, key=lambda place: place[:2])], panic)

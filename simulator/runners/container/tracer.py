@@ -482,7 +482,7 @@ def _introduction(channel: socket.socket, command: Command) -> tuple[int, int]:
     if failed:
         raise _cannot_start(command, failed["errno"], failed["path"])
     (listener,) = struct.unpack("=i", told[socket.SCM_RIGHTS])
-    os.set_inheritable(listener, False)  # noqa: FBT003
+    os.set_inheritable(listener, False)  # noqa: FBT003  # it takes no keyword
     return credentials.unpack(told[socket.SCM_CREDENTIALS])[0], listener
 
 

@@ -11,25 +11,12 @@ from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec
 from simulator.manager.releases import shell_flow
 from simulator.manager.shell.nvdrain import Nvdrain
+from tests.said import Said
 
 GPU = (Container({"nvidia.com/gpu": "1"}),)
 KUBECONFIG = (
     "clusters: [{name: c, cluster: {server: 'http://c:1'}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
 )
-
-
-class Said:
-    def __init__(self):
-        self.out, self.err = "", ""
-
-    def log(self, level, message):
-        raise AssertionError(level, message)
-
-    def stdout(self, text):
-        self.out += text
-
-    def stderr(self, text):
-        self.err += text
 
 
 def run(*args, pods=(), faults=(), env=None):
