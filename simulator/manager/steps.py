@@ -26,8 +26,8 @@ DRIVER_PID_FILE: Final = "/run/nvidia/nvidia-driver.pid"
 MODULES: Final = ("nvidia_modeset", "nvidia_uvm", "nvidia_peermem", "nvidia_fs", "nvidia_vgpu_vfio", "gdrdrv", "nvidia")
 """Unloaded in this order. nvidia_drm is in no release's list."""
 
-_PCI_DEVICES: Final = "/sys/bus/pci/devices"
-_MELLANOX: Final = "0x15b3"
+PCI_DEVICES: Final = "/sys/bus/pci/devices"
+MELLANOX: Final = "0x15b3"
 HOST_QUERY: Final = ("chroot", "/host", "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 _POD_TERMINATION: Final = 60 * SECOND
 _MOFED_INTERVAL: Final = 5 * SECOND
@@ -399,15 +399,15 @@ class DriverManager:
     def mellanox_devices_present(self) -> bool:
         """`mellanoxDevicesPresent`: the first PCI function of vendor 0x15b3."""
         try:
-            addresses = self.host.list_directory(_PCI_DEVICES)
+            addresses = self.host.list_directory(PCI_DEVICES)
         except OSError:
             return False
         for address in addresses:
             try:
-                vendor = self.host.read_file(f"{_PCI_DEVICES}/{address}/vendor")
+                vendor = self.host.read_file(f"{PCI_DEVICES}/{address}/vendor")
             except OSError:
                 continue
-            if trim_space(vendor) == _MELLANOX:
+            if trim_space(vendor) == MELLANOX:
                 self.log.info(m.MELLANOX_FOUND % address)
                 return True
         self.log.info(m.NO_MELLANOX)

@@ -22,8 +22,8 @@ from simulator.manager.kubernetes import KubeClient
 from simulator.manager.shell.bash import words
 from simulator.manager.shell.program import ShellPorts, make_script
 from simulator.manager.shell.releases import NEWEST, resolve
-from simulator.manager.shell.script import DRIVER_ROOT, Script
-from simulator.manager.steps import DRIVER_PID_FILE, HOST_QUERY, DriverManager
+from simulator.manager.shell.script import Script
+from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY, DriverManager
 from simulator.ports import CommandNotFound, ShellHost, WatchedCluster
 from simulator.selectors import label_value_errors
 from simulator.urfave import End, Flag
@@ -70,11 +70,11 @@ def _script_command_line(read: Read) -> Read:
     """One word, and the variables."""
 
     def changed(flags: Sequence[Flag], args: Sequence[str], env: Mapping[str, str], version: str) -> Config | End:
-        if not env.get("NODE_NAME") or args[:1] not in ([UNINSTALL_DRIVER], [PREFLIGHT_CHECK]):
+        if not env.get("NODE_NAME") or list(args[:1]) not in ([UNINSTALL_DRIVER], [PREFLIGHT_CHECK]):
             return End(exit_code=1)
         return read(flags, args[:1], env, version)
 
-    return lambda flags, args, env, version: changed(flags, list(args), env, version)
+    return changed
 
 
 _TRUE_OR_FALSE: Final = {

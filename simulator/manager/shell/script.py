@@ -17,10 +17,9 @@ from simulator.config import PREFLIGHT_CHECK, UNINSTALL_DRIVER
 from simulator.gocompat import errno_of, strerror
 from simulator.manager.shell import messages as m
 from simulator.manager.shell.bash import Bash, Exit, Program, words
+from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT
 from simulator.ports import Output, ShellHost
 
-DRIVER_ROOT: Final = "/run/nvidia/driver"
-DRIVER_PID_FILE: Final = "/run/nvidia/nvidia-driver.pid"
 NODE_TYPE: Final = "nodeType"
 _NVIDIA_SMI: Final = "/host/usr/bin/nvidia-smi"
 _WAIT_LIMIT: Final = "5m"

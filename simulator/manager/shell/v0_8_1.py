@@ -9,9 +9,8 @@ from simulator.manager.shell import messages as m
 from simulator.manager.shell.bash import words
 from simulator.manager.shell.change import ShellChange
 from simulator.manager.shell.script import Script
+from simulator.manager.steps import MELLANOX, PCI_DEVICES
 
-_PCI_DEVICES: Final = "/sys/bus/pci/devices"
-_MELLANOX: Final = "0x15b3"
 _DRIVER_READY: Final = "/run/mellanox/drivers/.driver-ready"
 
 
@@ -58,12 +57,12 @@ class _WaitsForMofed(Script):
         """`_mellanox_devices_present`: the first PCI function of vendor 0x15b3; a vendor that cannot be read keeps the last one."""
         vendor = ""
         for address in self.pci_functions():
-            path = f"{_PCI_DEVICES}/{address}/vendor"
+            path = f"{PCI_DEVICES}/{address}/vendor"
             try:
                 vendor = self.host.read_file(path).partition("\n")[0].replace("\0", "").strip(" \t")
             except OSError as error:
                 self.complain(f"{path}: {strerror(errno_of(error))}", "vendor")
-            if vendor == _MELLANOX:
+            if vendor == MELLANOX:
                 self.echo(m.MELLANOX_FOUND % address)
                 return True
         self.echo(m.NO_MELLANOX)
@@ -72,7 +71,7 @@ class _WaitsForMofed(Script):
     def pci_functions(self) -> list[str]:
         """The pattern /sys/bus/pci/devices/*, which stands for itself if nothing matches."""
         try:
-            names = [name for name in self.host.list_directory(_PCI_DEVICES) if not name.startswith(".")]
+            names = [name for name in self.host.list_directory(PCI_DEVICES) if not name.startswith(".")]
         except OSError:
             names = []
         return names or ["*"]
