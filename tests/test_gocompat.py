@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -254,3 +256,34 @@ def test_a_number_too_large_for_its_digits_is_noticed_before_what_follows(text, 
     """Go's ParseUint stops at the digit that is one too many."""
     with pytest.raises(go.GoError, match=f": {words}$"):
         go.atoi(text)
+
+
+@given(st.binary())
+def test_base64_of_any_bytes(data):
+    """With or without line ends."""
+    assert go.decode_base64(base64.encodebytes(data).decode()) == data
+
+
+@pytest.mark.parametrize(
+    ("text", "byte"),
+    [
+        ("a", 0),
+        ("ab", 0),
+        ("abcdabc", 4),
+        ("ab=", 3),
+        ("=", 0),
+        ("a=", 1),
+        ("ab=c", 2),
+        ("ab=\nc", 3),
+        ("ab==c", 4),
+        ("abc==", 4),
+        ("abcd=", 4),
+        ("a\nb-", 3),
+        ("a\nb", 1),
+    ],
+)
+def test_what_is_no_base64(text, byte):
+    """The byte that encoding/base64 names; each was asked of Go 1.26."""
+    with pytest.raises(go.GoError) as failure:
+        go.decode_base64(text)
+    assert str(failure.value) == f"illegal base64 data at input byte {byte}"

@@ -9,18 +9,18 @@ as far as PyYAML finds the same ones.
 
 from __future__ import annotations
 
-import base64
 import errno
+import math
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import unquote
 
 import yaml
 
-from simulator.gocompat import GoError, PathError, errno_of, quote, trim_space
+from simulator.gocompat import GoError, PathError, decode_base64, errno_of, quote, trim_space
 from simulator.kube.profile import Libraries
 from simulator.ports import ConnectionRefused, Credentials, Host, Output, Request, Response, Server
 
@@ -219,23 +219,120 @@ _TYPE: Final = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kin
 _SCHEME: Final = "k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"
 
 
+_TAG: Final = "tag:yaml.org,2002:"
+
+
 class _Loader(yaml.SafeLoader):
-    """As go-yaml v2, takes a tag that it does not know for none, and y and n for booleans."""
+    """YAML as go-yaml v2 makes JSON's values of it.
+
+    Lists and mappings are what they are, whatever their tag says; a date is text; `y` and `n` are booleans; a tag that is not
+    known is none. Raises GoError for a value that is not what its tag says, and for a key that is no scalar.
+    """
 
     bool_values: ClassVar = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+    yaml_implicit_resolvers = {  # noqa: RUF012  # the base's own form
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in {f"{_TAG}timestamp", f"{_TAG}int"}]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    yaml_constructors: ClassVar = {}
 
-    def construct_undefined(self, node: yaml.Node) -> Any:
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._open: set[str | None] = set()
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        anchor = getattr(self.peek_event(), "anchor", None)  # type: ignore[no-untyped-call]  # PyYAML's
+        if self.check_event(yaml.AliasEvent):
+            if anchor in self._open:
+                raise GoError(f"yaml: anchor '{anchor}' value contains itself")
+            return super().compose_node(parent, index)
+        self.anchors.pop(anchor, None)  # an anchor may be set anew
+        self._open.add(anchor)
+        node = super().compose_node(parent, index)
+        self._open.discard(anchor)
+        return node
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        try:
+            super().flatten_mapping(node)
+        except yaml.constructor.ConstructorError:
+            raise GoError("yaml: map merge requires map or sequence of maps as the value") from None
+
+    def construct_any(self, node: yaml.Node) -> Any:
         match node:
             case yaml.MappingNode():
                 return self.construct_mapping(node)
             case yaml.SequenceNode():
                 return self.construct_sequence(node)
             case _:
-                return self.construct_scalar(node)  # type: ignore[arg-type]  # there is no fourth kind of node
+                return self._scalar(node)  # type: ignore[arg-type]  # there is no fourth kind of node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  # PyYAML's
+        self.flatten_mapping(node)
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise GoError(f"yaml: invalid map key: {_go_syntax(self.construct_object(key, deep=True))}")
+        return super().construct_mapping(node, deep)
+
+    def _float(self, node: yaml.ScalarNode) -> float:
+        number = self.construct_yaml_float(node)
+        if not math.isfinite(number):
+            raise GoError(f"json: unsupported value: {'NaN' if math.isnan(number) else '+Inf' if number > 0 else '-Inf'}")
+        return number
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        text, kind = str(node.value), node.tag.removeprefix(_TAG)
+        if kind == "binary":
+            try:
+                return decode_base64(text).decode("utf-8", "surrogateescape")
+            except GoError:
+                raise GoError("yaml: !!binary value contains invalid base64 data") from None
+        read = {
+            "bool": self.construct_yaml_bool,
+            "int": _int,
+            "float": self._float,
+            "null": self.construct_yaml_null,
+            "timestamp": self.construct_scalar,
+        }.get(kind)
+        if read is None:
+            return text
+        plain = str(self.resolve(yaml.ScalarNode, text, (True, False))).removeprefix(_TAG)  # type: ignore[no-untyped-call]  # PyYAML's
+        if kind not in {plain, "timestamp"} and (kind, plain) != ("float", "int"):
+            raise GoError(f"yaml: cannot decode !!{plain} `{text}` as a !!{kind}")
+        if kind == "timestamp" and not self.timestamp_regexp.match(text):
+            raise GoError(f"yaml: cannot decode !!{plain} `{text}` as a !!timestamp")
+        return read(node)
 
 
-_Loader.add_constructor(None, _Loader.construct_undefined)
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
+def _int(node: yaml.ScalarNode) -> int:
+    """Base 0 of strconv.ParseInt."""
+    text = node.value.replace("_", "")
+    return int(text, 8) if re.fullmatch(r"[-+]?0[0-7]+", text) else int(text, 0)
+
+
+_Loader.add_constructor(None, _Loader.construct_any)
+_Loader.add_implicit_resolver(f"{_TAG}bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
+_INTEGER: Final = r"[-+]?(0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|0|[1-9][0-9_]*)\Z"
+_Loader.add_implicit_resolver(f"{_TAG}int", re.compile(_INTEGER), list("-+0123456789"))
+_Loader.add_implicit_resolver(f"{_TAG}float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+\Z"), list("-+0123456789"))
+
+
+def _go_syntax(value: Any) -> str:
+    """`%#v` of a value that go-yaml made."""
+    match value:
+        case dict():
+            pairs = (f"{_go_syntax(key)}:{_go_syntax(item)}" for key, item in value.items())
+            return f"map[interface {{}}]interface {{}}{{{', '.join(pairs)}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+        case str():
+            return quote(value)
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "interface {}(nil)"
+        case _:
+            return str(value)
 
 
 @lru_cache(maxsize=32)
@@ -265,64 +362,98 @@ def _document(text: str) -> Mapping[str, Any]:
     if (version, kind) != ("v1", "Config"):
         raise GoError(f'no kind {quote(kind)} is registered for version {quote(version)} in scheme "{_SCHEME}"')
     for problem in _wrong_types(document):
-        raise GoError(f"json: cannot unmarshal {problem}")
+        raise GoError(problem)
     for problem in _duplicates(document):
         raise GoError(problem)
     return document
 
 
-_STRINGS: Final = {
-    "cluster": ("Cluster", ("certificate-authority", "proxy-url", "server", "tls-server-name")),
-    "context": ("Context", ("cluster", "namespace", "user")),
-    "user": ("AuthInfo", ("client-certificate", "client-key", "password", "token", "tokenFile", "username")),
+_FIELDS: Final = {
+    "cluster": (
+        "Cluster",
+        (
+            "server tls-server-name insecure-skip-tls-verify:bool certificate-authority certificate-authority-data:bytes proxy-url"
+            " disable-compression:bool extensions:[]"
+        ),
+    ),
+    "context": ("Context", "cluster user namespace extensions:[]"),
+    "user": (
+        "AuthInfo",
+        (
+            "client-certificate client-certificate-data:bytes client-key client-key-data:bytes token tokenFile as as-uid"
+            " as-groups:list as-user-extra:map[] username password auth-provider:<nil> exec:<nil> extensions:[]"
+        ),
+    ),
 }
+"""A kubeconfig's structures: the Go type, and its fields in their order with their kind if they are no text."""
+_GO_TYPES: Final = {
+    "": ("string", "string"),
+    "bool": ("bool", "bool"),
+    "bytes": ("string", "[]uint8"),
+    "list": ("array", "[]string"),
+    "map[]": ("object", "map[string][]string"),
+    "[]": ("array", "[]v1.NamedExtension"),
+    "auth-provider": ("object", "v1.AuthProviderConfig"),
+    "exec": ("object", "v1.ExecConfig"),
+}
+"""Of a field's kind, or of the field that has a type of its own: JSON's kind and Go's type."""
 
 
 def _wrong_types(document: Mapping[str, Any]) -> Iterator[str]:
-    """Values of a type that Go's structures do not take, in the order of a decoder that is given sorted keys."""
-    for word, (kind, fields) in _STRINGS.items():
+    """Values that Go's structures do not take, in the order of a decoder that is given sorted keys."""
+    for word, (kind, fields) in _FIELDS.items():
         if word == "user":
-            yield from _no_strings(document, ("current-context",), "Config")
+            yield from _wrong_fields(document, ("current-context",), "Config")
         entries = document.get(f"{word}s")
         if entries is not None and not isinstance(entries, list):
-            yield f"{_json_kind(entries)} into Go struct field Config.{word}s of type []v1.Named{kind}"
+            yield _wrong(entries, f"Config.{word}s", f"[]v1.Named{kind}")
         for entry in entries if isinstance(entries, list) else ():
             if not isinstance(entry, Mapping):
                 if entry is not None:
-                    yield f"{_json_kind(entry)} into Go struct field Config.{word}s of type v1.Named{kind}"
+                    yield _wrong(entry, f"Config.{word}s", f"v1.Named{kind}")
                 continue
             value = entry.get(word)
             if word == "user":
-                yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
+                yield from _wrong_fields(entry, ("name",), f"Named{kind}.{word}s")
             if isinstance(value, Mapping):
-                yield from _no_strings(value, fields, f"{kind}.{word}s.{word}")
+                yield from _wrong_fields(value, sorted(fields.split()), f"{kind}.{word}s.{word}")
             elif value is not None:
-                yield f"{_json_kind(value)} into Go struct field Named{kind}.{word}s.{word} of type v1.{kind}"
+                yield _wrong(value, f"Named{kind}.{word}s.{word}", f"v1.{kind}")
             if word != "user":
-                yield from _no_strings(entry, ("name",), f"Named{kind}.{word}s")
+                yield from _wrong_fields(entry, ("name",), f"Named{kind}.{word}s")
 
 
-_PRINTED: Final = {
-    "cluster": (
-        "server tls-server-name insecure-skip-tls-verify:bool certificate-authority certificate-authority-data:bytes proxy-url"
-        " disable-compression:bool extensions:[]"
-    ),
-    "user": (
-        "client-certificate client-certificate-data:bytes client-key client-key-data:bytes token tokenFile as as-uid"
-        " as-groups:list as-user-extra:map[] username password auth-provider:<nil> exec:<nil> extensions:[]"
-    ),
-    "context": "cluster user namespace extensions:[]",
-}
-"""The fields of a kubeconfig's structures in their order, and how Go's %v prints those that are no text."""
+def _wrong_fields(values: Mapping[str, Any], fields: Iterable[str], place: str) -> Iterator[str]:
+    for field in fields:
+        key, _, kind = field.partition(":")
+        value = values.get(key)
+        expected, go_type = _GO_TYPES.get(key) or _GO_TYPES[kind]
+        if value is None:
+            continue
+        if _json_kind(value) != expected:
+            yield _wrong(value, f"{place}.{key}", go_type)
+        elif kind == "bytes":
+            try:
+                decode_base64(value)
+            except GoError as error:
+                yield str(error)
+        elif kind == "list":
+            yield from (
+                _wrong(item, f"{place}.{key}", "string") for item in value if item is not None and not isinstance(item, str)
+            )
+
+
+def _wrong(value: Any, place: str, go_type: str) -> str:
+    return f"json: cannot unmarshal {_json_kind(value)} into Go struct field {place} of type {go_type}"
 
 
 def _duplicates(document: Mapping[str, Any]) -> Iterator[str]:
     """Names that stand twice in a list. Source: client-go tools/clientcmd/api/v1 (Convert_Slice_v1_Named..._To_Map)."""
-    for word, fields in _PRINTED.items():
+    for word in ("cluster", "user", "context"):
+        kind, fields = _FIELDS[word]
         entries = [entry or {} for entry in document.get(f"{word}s") or ()]
         names = [str(entry.get("name") or "") for entry in entries]
         for twice in (name for index, name in enumerate(names) if name in names[:index]):
-            kind = _STRINGS[word][0]
             listed = " ".join(
                 f"{{{entry.get('name') or ''} {{{' '.join(_printed(entry.get(word) or {}, field) for field in fields.split())}}}}}"
                 for entry in entries
@@ -333,6 +464,7 @@ def _duplicates(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _printed(entry: Mapping[str, Any], field: str) -> str:
+    """Go's %v of a field. What points somewhere (an address) or is a structure of its own is printed as if it were not there."""
     key, _, kind = field.partition(":")
     value = entry.get(key)
     match kind:
@@ -341,18 +473,11 @@ def _printed(entry: Mapping[str, Any], field: str) -> str:
         case "bool":
             return "true" if value else "false"
         case "bytes":
-            return f"[{' '.join(map(str, base64.b64decode(str(value or ''))))}]"
+            return f"[{' '.join(map(str, decode_base64(value or '')))}]"
         case "list":
-            return f"[{' '.join(map(str, value or ()))}]"
+            return f"[{' '.join(item or '' for item in value or ())}]"
         case _:
             return kind
-
-
-def _no_strings(values: Mapping[str, Any], keys: Sequence[str], place: str) -> Iterator[str]:
-    for key in keys:
-        value = values.get(key)
-        if value is not None and not isinstance(value, str):
-            yield f"{_json_kind(value)} into Go struct field {place}.{key} of type string"
 
 
 def _json_kind(value: Any) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simulator.gocompat import GoError
 from simulator.host.fake import FakeHost
@@ -79,6 +83,16 @@ CONTEXT = "contexts: [{name: x, context: {cluster: c}}]\n"
         ("", NOTHING),
         ("apiVersion: v1\nkind: Config\n", NOTHING),
         ("a: !!x {b: 1}\nb: !!x [1]\nc: !!x z\n", NOTHING),
+        ("a: !!map x\nb: !!seq x\nc: !!str {b: c}\nd: !!set x\ne: !!binary YWI=\nf: !!float 1\ng: !!int -5\n", NOTHING),
+        ("a: 2001-13-45\nb: !!timestamp 2001-01-01\nc: !!float '1'\nd: !!null ~\ne: &x 1\nf: [*x, *x]\n<<: {g: 1}\n", NOTHING),
+        (
+            "current-context: 2001-01-01\n",
+            "invalid configuration: [context was not found for specified context: 2001-01-01, cluster has no server defined]",
+        ),
+        (
+            "current-context: 1:30\n",
+            "invalid configuration: [context was not found for specified context: 1:30, cluster has no server defined]",
+        ),
         (
             "current-context: x\n",
             "invalid configuration: [context was not found for specified context: x, cluster has no server defined]",
@@ -300,6 +314,63 @@ BROKEN = [
         "clusters: [null, {name: x, cluster: 5}]",
         "json: cannot unmarshal number into Go struct field NamedCluster.clusters.cluster of type v1.Cluster",
     ),
+    ("a: !!bool x", "yaml: cannot decode !!str `x` as a !!bool"),
+    ("a: !!int ''", "yaml: cannot decode !!null `` as a !!int"),
+    ("a: !!int 1.5", "yaml: cannot decode !!float `1.5` as a !!int"),
+    ("a: !!float y", "yaml: cannot decode !!bool `y` as a !!float"),
+    ("a: !!null x", "yaml: cannot decode !!str `x` as a !!null"),
+    ("a: !!timestamp abc", "yaml: cannot decode !!str `abc` as a !!timestamp"),
+    ("a: !!binary x", "yaml: !!binary value contains invalid base64 data"),
+    ("a: {[b]: c}", 'yaml: invalid map key: []interface {}{"b"}'),
+    ("{a: b}: c", 'yaml: invalid map key: map[interface {}]interface {}{"a":"b"}'),
+    (
+        "? [true, no, ~, 1, 1.5, {a: b}]\n: c",
+        'yaml: invalid map key: []interface {}{true, false, interface {}(nil), 1, 1.5, map[interface {}]interface {}{"a":"b"}}',
+    ),
+    ("a: &x [*x]", "yaml: anchor 'x' value contains itself"),
+    ("a: &x {b: 1}\nc: &x {d: *x}", "yaml: anchor 'x' value contains itself"),
+    ("<<: [5]", "yaml: map merge requires map or sequence of maps as the value"),
+    ("<<: 5", "yaml: map merge requires map or sequence of maps as the value"),
+    ("a: .inf", "json: unsupported value: +Inf"),
+    ("a: -.inf", "json: unsupported value: -Inf"),
+    ("a: .nan", "json: unsupported value: NaN"),
+    ("current-context: 1e3", "json: cannot unmarshal number into Go struct field Config.current-context of type string"),
+    ("current-context: 0x1F", "json: cannot unmarshal number into Go struct field Config.current-context of type string"),
+    ("current-context: 0o7", "json: cannot unmarshal number into Go struct field Config.current-context of type string"),
+    ("current-context: 012", "json: cannot unmarshal number into Go struct field Config.current-context of type string"),
+    ("current-context: 1_0.5", "json: cannot unmarshal number into Go struct field Config.current-context of type string"),
+    ("current-context: +5", "json: cannot unmarshal number into Go struct field Config.current-context of type string"),
+    ("current-context: On", "json: cannot unmarshal bool into Go struct field Config.current-context of type string"),
+    ("clusters: !!bool yes", "json: cannot unmarshal bool into Go struct field Config.clusters of type []v1.NamedCluster"),
+    (
+        "clusters: [{name: x, cluster: {certificate-authority-data: 5}}]",
+        "json: cannot unmarshal number into Go struct field Cluster.clusters.cluster.certificate-authority-data of type []uint8",
+    ),
+    ("clusters: [{name: x, cluster: {certificate-authority-data: a}},{name: x}]", "illegal base64 data at input byte 0"),
+    (
+        "clusters: [{name: x, cluster: {insecure-skip-tls-verify: 5}}]",
+        "json: cannot unmarshal number into Go struct field Cluster.clusters.cluster.insecure-skip-tls-verify of type bool",
+    ),
+    (
+        "clusters: [{name: x, cluster: {extensions: 5}}]",
+        "json: cannot unmarshal number into Go struct field Cluster.clusters.cluster.extensions of type []v1.NamedExtension",
+    ),
+    (
+        "users: [{name: x, user: {as-groups: 5}}]",
+        "json: cannot unmarshal number into Go struct field AuthInfo.users.user.as-groups of type []string",
+    ),
+    (
+        "users: [{name: x, user: {as-groups: [~, 5]}}]",
+        "json: cannot unmarshal number into Go struct field AuthInfo.users.user.as-groups of type string",
+    ),
+    (
+        "users: [{name: x, user: {exec: 5}}]",
+        "json: cannot unmarshal number into Go struct field AuthInfo.users.user.exec of type v1.ExecConfig",
+    ),
+    (
+        "users: [{name: x, user: {as-user-extra: [], auth-provider: 5}}]",
+        "json: cannot unmarshal array into Go struct field AuthInfo.users.user.as-user-extra of type map[string][]string",
+    ),
     (
         "contexts: [{context: {user: 5}}]",
         "json: cannot unmarshal number into Go struct field Context.contexts.context.user of type string",
@@ -313,6 +384,20 @@ def test_a_broken_kubeconfig_in_the_programs_own_words(text, words):
     with pytest.raises(GoError) as failure:
         build("/k", files=[File("/k", text)])
     assert str(failure.value) == f'error loading config file "/k": {words}'
+
+
+KUBECONFIG_WORDS = [
+    *("clusters", "users", "contexts", "current-context", "name", "cluster", "user", "context", "server", "as-groups", "<<"),
+    *("certificate-authority-data", "a", "b", "5", "~", "true", "1e3", "YWI=", ".inf", "2001-01-01", "-", "?", "&x", "*x", "!!"),
+    *(": ", ", ", "[", "]", "{", "}", "\n", "\n  ", "!!int ", "!!binary ", "!!map ", "'", '"'),
+]
+
+
+@given(st.lists(st.sampled_from(KUBECONFIG_WORDS), max_size=25))
+def test_a_kubeconfig_is_read_or_refused(words):
+    """Whatever it holds."""
+    with contextlib.suppress(GoError):
+        build("/k", files=[File("/k", "".join(words))])
 
 
 @pytest.mark.parametrize("text", ["clusters: [null]", "clusters: [{}]", "clusters: [{name: ''}]"])
