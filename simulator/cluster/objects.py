@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from simulator.cluster.decoding import decoded, decoded_part
 from simulator.cluster.kinds import BY_NAME, DAEMON_SET, KINDS, NODE, POD, RESOURCE_CLAIM
 from simulator.cluster.status import Refused
 from simulator.cluster.validation import metadata as metadata_of
@@ -207,7 +208,7 @@ def read_node(place: Place, name: str = "") -> Node:
         read_labels(place.get("labels")),
         _annotations(place.get("annotations")),
         cordoned.boolean() if cordoned else False,
-        _free(status) if status else {},
+        _part(status, "NodeStatus") if status else {},
     )
 
 
@@ -278,9 +279,9 @@ def read_pod(place: Place) -> Pod:
         termination=_termination(place),
         terminating=terminating.boolean() if terminating else False,
         budget=_budget(budget) if budget else None,
-        resource_claims=tuple(_free(item) for item in place.elements("resource_claims")),
-        resource_claim_statuses=tuple(_free(item) for item in place.elements("resource_claim_statuses")),
-        status=_free(status) if status else {},
+        resource_claims=tuple(_part(item, "PodResourceClaim") for item in place.elements("resource_claims")),
+        resource_claim_statuses=tuple(_part(item, "PodResourceClaimStatus") for item in place.elements("resource_claim_statuses")),
+        status=_part(status, "PodStatus") if status else {},
     )
 
 
@@ -329,11 +330,14 @@ def _budget(place: Place) -> Budget:
     return Budget(blocked.integer(0, 10**6) if blocked else None, retry.integer(0, 10**6) if retry else None)
 
 
-def _free(place: Place) -> Mapping[str, Any]:
-    """A document as the API has it, unchecked but for what JSON cannot say."""
+def _part(place: Place, struct: str) -> Mapping[str, Any]:
+    """A part of an object as the API has it. Raises InputError for what JSON cannot say and for a field of another type."""
     place.mapping()
     _check_json(place)
-    return place.value  # type: ignore[no-any-return]  # a document, as in the API
+    try:
+        return decoded_part(struct, place.value)
+    except Refused as refused:
+        place.fail(f"is not as the API has it: {refused}")
 
 
 def _check_json(place: Place) -> None:
@@ -368,7 +372,8 @@ def _objects(place: Place) -> tuple[Mapping[str, Any], ...]:
     seen: set[tuple[str, ...]] = set()
     out = []
     for item in place.elements("objects"):
-        _free(item)
+        item.mapping()
+        _check_json(item)
         version, kind_name = item.need("apiVersion", "write apiVersion: nvidia.com/v1"), item.need("kind", "write the kind")
         kind = BY_NAME.get((version.text(), kind_name.text()))
         if kind is None:
@@ -385,17 +390,19 @@ def _objects(place: Place) -> tuple[Mapping[str, Any], ...]:
             namespace = _object_name(given) if given else "default"
         labels = read_labels(metadata.get("labels"))
         try:
-            metadata_of(item.value)
+            document = decoded(kind, item.value)
+            metadata_of(document)
         except Refused as refused:
-            metadata.fail(f"is not as the API has it: {refused}")
-        for part in ("spec", "status"):
-            if (found := item.get(part)) is not None:
-                found.mapping()
+            item.fail(f"is not as the API has it: {refused}")
         if (kind.resource, namespace, name) in seen:
             item.fail(f'is the second {kind.kind} named "{name}"', "objects of one kind and namespace have different names")
         seen.add((kind.resource, namespace, name))
-        placed = {**metadata.value, **({"namespace": namespace} if namespace else {}), **({"labels": labels} if labels else {})}
-        out.append({**item.value, "metadata": placed})
+        placed = {
+            **document["metadata"],
+            **({"namespace": namespace} if namespace else {}),
+            **({"labels": labels} if labels else {}),
+        }
+        out.append({**document, "metadata": placed})
     return tuple(out)
 
 
@@ -607,13 +614,17 @@ def claim_document(claim: ResourceClaim, created: str = EPOCH) -> dict[str, Any]
     return document
 
 
-def daemonset_document(namespace: str, name: str, pods: Sequence[Mapping[str, Any]], created: str = EPOCH) -> dict[str, Any]:
-    """A DaemonSet as the API has it; its template is what its pods show of it."""
-    labels = dict(pods[0]["metadata"]["labels"]) if pods else {"app": name}
+def daemonset_document(
+    namespace: str, name: str, described: Pod | None, pods: Sequence[Mapping[str, Any]], created: str = EPOCH
+) -> dict[str, Any]:
+    """A DaemonSet as the API has it: its template is what the first pod described as its own shows of it, its status counts pods."""
+    labels: dict[str, str] = {"app": name}
     template: dict[str, Any] = {"containers": []}
-    if pods:
-        template["containers"] = [dict(container) for container in pods[0]["spec"]["containers"]]
-        template |= {key: pods[0]["spec"][key] for key in ("nodeSelector",) if key in pods[0]["spec"]}
+    if described:
+        labels = dict(described.labels)
+        template["containers"], _ = _containers(described.containers or _ONE, "main", described.phase, created)
+        if described.node_selector:
+            template["nodeSelector"] = dict(described.node_selector)
     return {
         "kind": "DaemonSet",
         "apiVersion": "apps/v1",

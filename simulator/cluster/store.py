@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from simulator.cluster import discovery, status, validation
 from simulator.cluster import patch as patches
+from simulator.cluster.decoding import decoded
 from simulator.cluster.kinds import (
     BY_NAME,
     BY_PLURAL,
@@ -154,20 +155,20 @@ class Store:
         return found
 
     def _first(self, kind: Kind) -> Iterable[dict[str, Any]]:
-        """The objects of a kind that the cluster began with."""
+        """The objects of a kind that the cluster began with, whenever they are first asked for; only what counts pods counts anew."""
         spec, created = self.spec, self._created
         if kind is RESOURCE_CLAIM:
             return [claim_document(claim, created) for claim in spec.resource_claims]
         if kind is DAEMON_SET:
             return [
-                daemonset_document(namespace, name, self._pods_of(namespace, name), created)
+                daemonset_document(namespace, name, self._described(namespace, name), self._pods_of(namespace, name), created)
                 for namespace, name in sorted(spec.daemonsets)
             ]
         placed: Iterable[dict[str, Any]] = ()
         if kind is NAMESPACE:
             names = {
                 *_ALWAYS_THERE,
-                *(key.partition("/")[0] for key in self.pods),
+                *(pod.namespace for pod in spec.pods),
                 *(namespace for namespace, _ in spec.daemonsets),
             }
             names |= {claim.namespace for claim in spec.resource_claims}
@@ -187,6 +188,17 @@ class Store:
             if BY_NAME[document["apiVersion"], document["kind"]] is kind
         ]
         return [*placed, *described]
+
+    def _described(self, namespace: str, name: str) -> Pod | None:
+        """The first pod that a DaemonSet had, if it had any."""
+        return next(
+            (
+                pod
+                for pod in self.spec.pods
+                if pod.namespace == namespace and pod.owner and (pod.owner.kind, pod.owner.name) == (DAEMON_SET.kind, name)
+            ),
+            None,
+        )
 
     def _pods_of(self, namespace: str, name: str) -> list[dict[str, Any]]:
         return [
@@ -332,8 +344,8 @@ class Store:
     # --- writing ----------------------------------------------------------------------------------------------
 
     def _create(self, request: Request, found: Target) -> Response:
-        kind, document = found.kind, _body(request, found.kind)
-        metadata = dict(validation.metadata(document))
+        kind, document = found.kind, decoded(found.kind, _body(request, found.kind))
+        metadata = validation.metadata(document)
         if found.namespace != metadata.setdefault("namespace", found.namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if not found.namespace:
@@ -355,8 +367,8 @@ class Store:
         created = {**document, "kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
         if "status" in kind.subresources and kind is not NODE:
             created.pop("status", None)
-        if kind in _BEGINS_AS:
-            created = {**created, "spec": created.get("spec") or {}, "status": created.get("status") or _BEGINS_AS[kind]}
+            if kind in _BEGINS_AS:
+                created["status"] = _BEGINS_AS[kind]
         if _is_dry_run(request):
             return Response(201, created)
         written = self.put(kind, created)
@@ -378,7 +390,8 @@ class Store:
 
     def _update(self, request: Request, found: Target, current: Document, proposed: Document) -> Document:
         """The object as it is proposed, as far as the request may change it."""
-        kind, old, new = found.kind, current["metadata"], validation.metadata(proposed)
+        kind, old, proposed = found.kind, current["metadata"], decoded(found.kind, proposed)
+        new = validation.metadata(proposed)
         if new.get("name", found.name) != found.name:
             raise bad_request(f"the name of the object ({new['name']}) does not match the name on the URL ({found.name})")
         if new.get("namespace", found.namespace) != found.namespace:
@@ -389,8 +402,7 @@ class Store:
         if new.get("resourceVersion", old["resourceVersion"]) not in {old["resourceVersion"], ""}:
             raise status.conflict(kind, found.name)
         if found.subresource == "status":
-            changed = {**current, "status": {} if proposed.get("status") is None else proposed["status"]}
-            validation.check_parts(kind, changed)
+            changed = {**current, "status": proposed.get("status", {})}
         else:
             kept = {name: old[name] for name in _KEPT if name in old}
             changed = {**proposed, "kind": kind.kind, "apiVersion": kind.api_version}
@@ -488,8 +500,13 @@ _KEPT: Final = (
     "deletionGracePeriodSeconds",
 )
 """Metadata that no client changes."""
-_BEGINS_AS: Final[Mapping[Kind, Mapping[str, Any]]] = {NODE: {}, POD: {"phase": "Pending"}, NAMESPACE: {"phase": "Active"}}
-"""Kind -> the status of a new one."""
+_BEGINS_AS: Final[Mapping[Kind, Mapping[str, Any]]] = {
+    POD: {"phase": "Pending"},
+    NAMESPACE: {"phase": "Active"},
+    DAEMON_SET: {},
+    RESOURCE_CLAIM: {},
+}
+"""Kind -> the status of a new one, whatever its client wrote."""
 
 
 def _key(document: Document) -> str:
