@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.cluster.bodies import JSON, PROTOBUF, YAML, UndecodableError, decode
+from simulator.cluster.bodies import JSON, PROTOBUF, YAML, decode
+from simulator.cluster.status import Refused
 
 
 def field(number, value):
@@ -74,9 +75,9 @@ def test_protobuf(raw, document):
 )
 def test_protobuf_that_cannot_be_read(raw, code):
     """A kind that is not read here is 415, a broken message 400."""
-    with pytest.raises(UndecodableError) as caught:
+    with pytest.raises(Refused) as caught:
         decode(PROTOBUF, raw)
-    assert caught.value.code == code
+    assert caught.value.response.status == code
 
 
 @pytest.mark.parametrize("content_type", [JSON, "application/merge-patch+json", "application/json; charset=utf-8", ""])
@@ -117,9 +118,9 @@ BILLION = b"a: &a [x, x, x, x, x, x, x, x, x, x]\n" + b"\n".join(
 )
 def test_bodies_that_cannot_be_read(content_type, raw, code, text):
     """One error, in one line."""
-    with pytest.raises(UndecodableError) as caught:
+    with pytest.raises(Refused) as caught:
         decode(content_type, raw)
-    assert caught.value.code == code
+    assert caught.value.response.status == code
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -129,6 +130,6 @@ def test_bodies_that_cannot_be_read(content_type, raw, code, text):
     st.binary(max_size=60) | st.binary(max_size=60).map(lambda raw: b"k8s\x00" + raw),
 )
 def test_decoding_never_crashes(content_type, raw):
-    """A document that can travel as JSON, or UndecodableError."""
-    with contextlib.suppress(UndecodableError):
+    """A document that can travel as JSON, or Refused."""
+    with contextlib.suppress(Refused):
         json.dumps(decode(content_type, raw), allow_nan=False).encode()
