@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from simulator.cluster.status import Refused, bad_request, failure, unsupported_media_type
+from simulator.reading import YAML_ERRORS
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -60,8 +61,9 @@ def _no_number(text: str) -> Any:
 def _yaml(raw: bytes) -> Any:
     try:
         return yaml.safe_load(raw)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise bad_request(f"yaml: {error}".replace("\n", " ")) from None
+    except YAML_ERRORS as error:
+        text = str(error).replace("\n", " ") if isinstance(error, yaml.YAMLError) else "a value that its tag does not fit"
+        raise bad_request(f"yaml: {text}") from None
 
 
 def _checked(document: Any) -> Any:

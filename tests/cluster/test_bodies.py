@@ -112,6 +112,9 @@ BILLION = b"a: &a [x, x, x, x, x, x, x, x, x, x]\n" + b"\n".join(
         (YAML, b"2: x", 400, "a key of the body is no text"),
         (YAML, b"a: 2026-01-01", 400, "a date is no value of JSON"),
         (YAML, b"!!python/object:os.system {}", 400, "yaml: "),
+        (YAML, b"a: !!bool x", 400, "yaml: a value that its tag does not fit"),
+        (YAML, b"a: !!int ''", 400, "yaml: a value that its tag does not fit"),
+        (YAML, b"a: !!timestamp x", 400, "yaml: a value that its tag does not fit"),
         (YAML, BILLION, 413, "holds more than 500000 values"),
         ("text/plain", b"x", 415, "accepted media types include: application/json, application/yaml, application/vnd.kubernetes"),
     ],
@@ -123,6 +126,36 @@ def test_bodies_that_cannot_be_read(content_type, raw, code, text):
     assert caught.value.response.status == code
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@given(
+    st.sampled_from(
+        [
+            "bool",
+            "int",
+            "float",
+            "null",
+            "str",
+            "timestamp",
+            "binary",
+            "seq",
+            "map",
+            "set",
+            "omap",
+            "pairs",
+            "merge",
+            "value",
+            "python/none",
+        ]
+    ),
+    st.sampled_from(
+        ["", "x", "''", "-", "0x", "1:1", "2026-13-01", "[a]", "{a: b}", "[[a, b], c]", "[{a: b}]", "{[a]: b}", "{<<: x}"]
+    ),
+)
+def test_any_tag_on_any_value(tag, value):
+    """Is a document, or one refusal."""
+    with contextlib.suppress(Refused):
+        decode(YAML, f"a: !!{tag} {value}\n".encode())
 
 
 @given(
