@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from simulator.cluster.status import Refused, bad_request, failure, unsupported_media_type
+from simulator.ports import AS_PROTOBUF
 from simulator.reading import YAML_ERRORS
 
 JSON: Final = "application/json"
@@ -31,7 +32,7 @@ _MOST_VALUES: Final = 500_000
 
 
 def decode(content_type: str, raw: bytes) -> Any:
-    """A body's document; None if there is no body. A message that was protobuf says so under `_encoding`.
+    """A body's document; None if there is no body. A message that was protobuf says so (`ports.AS_PROTOBUF`).
 
     Raises Refused.
     """
@@ -129,7 +130,7 @@ def _protobuf(raw: bytes) -> dict[str, Any]:
     if kind not in _KINDS:
         raise Refused(failure(415, f"the kind {kind or '(none)'} is not read as {PROTOBUF} here; send {JSON}"))
     body = _message(kind, _bytes(envelope.get(2, [b""])[-1]))
-    return {"kind": kind, "apiVersion": version, **body, "_encoding": "protobuf"}
+    return {"kind": kind, "apiVersion": version, **body, **AS_PROTOBUF}
 
 
 def _message(name: str, raw: bytes) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from simulator.cluster.objects import (
 from simulator.cluster.selecting import Selection, selection
 from simulator.cluster.status import Refused, bad_request
 from simulator.gocompat import GoError
-from simulator.ports import Request, Response
+from simulator.ports import AS_PROTOBUF, Request, Response
 
 _BUDGET_TEXT: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _NO_CONTAINERS: Final = "no container runs in this cluster (dmsim serve), so there is nothing to {}"
@@ -479,13 +479,14 @@ class Store:
 
     def _evict(self, request: Request, key: str) -> Response:
         options = _optional(_optional(request.body, "Eviction").get("deleteOptions"), "DeleteOptions")
+        is_dry_run = _is_dry_run(request, options)
         life = self.lives[key]
         budget = life.spec.budget
         if budget and (budget.blocked_attempts is None or life.blocked < budget.blocked_attempts):
-            life.blocked += 1
+            life.blocked += not is_dry_run
             return status.failure(429, _BUDGET_TEXT, retry_after=budget.retry_after, causes=[{"reason": "DisruptionBudget"}])
         self._check_preconditions(POD, self.pods[key], options)
-        if not _is_dry_run(request, options):
+        if not is_dry_run:
             self._let_go(POD, key, options.get("gracePeriodSeconds"))
         return Response(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
@@ -524,8 +525,8 @@ def _list_document(kind: Kind, metadata: Mapping[str, Any], items: list[dict[str
 
 
 def _body(request: Request, kind: Kind) -> Mapping[str, Any]:
-    """A document of the kind. Raises Refused."""
-    body = _mapping(request.body, kind.kind)
+    """A document of the kind, without the note of how it travelled. Raises Refused."""
+    body = {name: value for name, value in _mapping(request.body, kind.kind).items() if name not in AS_PROTOBUF}
     for field, expected in (("kind", kind.kind), ("apiVersion", kind.api_version)):
         given = body.get(field, expected)
         if given != expected:

@@ -316,15 +316,26 @@ def test_status_is_a_subresource():
 
 
 def test_dry_runs_change_nothing():
-    """Whatever the verb."""
-    api = Api(Pod("a", "p", termination=0), node=Node("n"))
+    """Whatever the verb; a budget that blocks an eviction says so, but has not spent anything."""
+    api = Api(Pod("a", "p", termination=0, budget=Budget(1)), node=Node("n"))
     api.ok("POST", MAPS, config_map("m"), dryRun="All")
     api.ok("PATCH", "/api/v1/nodes/n", {"metadata": {"labels": {"x": "y"}}}, patch.MERGE, dryRun="All")
     api.ok("DELETE", f"{PODS}/p", {"dryRun": ["All"]})
-    api.ok("POST", f"{PODS}/p/eviction", {"deleteOptions": {"dryRun": ["All"]}})
+    dry_eviction = (f"{PODS}/p/eviction", {"deleteOptions": {"dryRun": ["All"]}})
+    assert [api.ask("POST", *dry_eviction).status for _ in range(2)] == [429, 429]
     api.ok("DELETE", "/api/v1/nodes/n", dryRun="All")
     assert (api.names(MAPS), api.names("/api/v1/nodes"), api.names("/api/v1/pods")) == ([], ["n"], ["p"])
+    assert [api.ask("POST", f"{PODS}/p/eviction", {}).status, api.ask("POST", *dry_eviction).status] == [429, 201]
+    assert api.names("/api/v1/pods") == ["p"]
     assert api.cluster.store.version == 1
+
+
+def test_how_a_body_travelled_is_no_part_of_an_object():
+    """The note that it was protobuf is for the trace."""
+    api = Api()
+    made = api.ok("POST", MAPS, {**config_map(), "_encoding": "protobuf"})
+    replaced = api.ok("PUT", f"{MAPS}/m", {**config_map(), "data": {}, "_encoding": "protobuf"})
+    assert "_encoding" not in {**made, **replaced}
 
 
 def test_deleting():
