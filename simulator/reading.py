@@ -57,11 +57,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return "known: " + ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
-def encodable(text: str, encoding: str | None) -> str:
-    """What an output of this encoding can take: other characters, and bytes that were no UTF-8, are shown escaped."""
-    return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
-
-
 class Place:
     """A value, and where it stands."""
 
