@@ -204,7 +204,7 @@ def read_node(place: Place, name: str = "") -> Node:
     place.mapping(("name", "labels", "annotations", "unschedulable", "status"))
     given, cordoned, status = (place.get(key) for key in ("name", "unschedulable", "status"))
     return Node(
-        _object_name(given) if given else name,
+        object_name(given) if given else name,
         read_labels(place.get("labels")),
         _annotations(place.get("annotations")),
         cordoned.boolean() if cordoned else False,
@@ -229,7 +229,8 @@ def _annotations(place: Place | None) -> dict[str, str]:
     return {key: item.text() for key, item in place.items()} if place else {}
 
 
-def _object_name(place: Place) -> str:
+def object_name(place: Place) -> str:
+    """A name that an object can have."""
     value = place.text()
     if not value:
         place.fail("is empty", "write a name")
@@ -265,11 +266,11 @@ def read_pod(place: Place) -> Pod:
     namespace, node_name, phase, owner = (place.get(key) for key in ("namespace", "node_name", "phase", "owner"))
     empty_dir, terminating, budget, status = (place.get(key) for key in ("empty_dir", "terminating", "budget", "status"))
     return Pod(
-        namespace=_object_name(namespace) if namespace else "default",
-        name=_object_name(place.need("name", "write a name")),
+        namespace=object_name(namespace) if namespace else "default",
+        name=object_name(place.need("name", "write a name")),
         labels=read_labels(place.get("labels")),
         annotations=_annotations(place.get("annotations")),
-        node_name=_object_name(node_name) if node_name else None,
+        node_name=object_name(node_name) if node_name else None,
         node_selector=read_labels(place.get("node_selector")),
         phase=phase.choice("Pending", "Running", "Succeeded", "Failed", "Unknown") if phase else "Running",
         owner=_owner(owner) if owner else None,
@@ -298,7 +299,7 @@ def _owner(place: Place) -> Owner:
     controller, version = place.get("controller"), place.get("api_version")
     return Owner(
         kind,
-        _object_name(place.need("name", "write the owner's name")),
+        object_name(place.need("name", "write the owner's name")),
         controller.boolean() if controller else True,
         version.text() if version else default_api_version(kind),
     )
@@ -355,7 +356,7 @@ def _check_json(place: Place) -> None:
 def _named(place: Place) -> _Named:
     place.mapping(("namespace", "name"))
     namespace = place.get("namespace")
-    return _Named(_object_name(namespace) if namespace else "default", _object_name(place.need("name", "write a name")))
+    return _Named(object_name(namespace) if namespace else "default", object_name(place.need("name", "write a name")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,11 +384,11 @@ def _objects(place: Place) -> tuple[Mapping[str, Any], ...]:
             item.fail(f"is a {kind.kind}", f"write it under {_WRITTEN_OTHERWISE[kind]}")
         metadata = item.need("metadata", "write metadata: {name: ...}")
         metadata.mapping()
-        name = _object_name(metadata.need("name", "write a name"))
+        name = object_name(metadata.need("name", "write a name"))
         namespace = ""
         if kind.namespaced:
             given = metadata.get("namespace")
-            namespace = _object_name(given) if given else "default"
+            namespace = object_name(given) if given else "default"
         labels = read_labels(metadata.get("labels"))
         try:
             document = decoded(kind, item.value)
@@ -410,8 +411,8 @@ def _claim(place: Place) -> ResourceClaim:
     place.mapping(("namespace", "name", "drivers"))
     namespace, drivers = place.get("namespace"), place.get("drivers")
     return ResourceClaim(
-        _object_name(namespace) if namespace else "default",
-        _object_name(place.need("name", "write a name")),
+        object_name(namespace) if namespace else "default",
+        object_name(place.need("name", "write a name")),
         drivers.texts() if drivers else None,
     )
 
@@ -420,12 +421,13 @@ def read_fault(place: Place) -> Fault:
     """A fault. Raises InputError."""
     place.mapping(("method", "path", "query", "body", "skip", "times", "status", "retry_after", "causes"))
     method, skip, times, retry = (place.get(key) for key in ("method", "skip", "times", "retry_after"))
+    path, query, body = (pattern(item) if (item := place.get(key)) else "" for key in ("path", "query", "body"))
     status = place.need("status", 'write an HTTP code, or "drop"')
     return Fault(
         method=method.choice("GET", "POST", "PUT", "PATCH", "DELETE") if method else "",
-        path=_pattern(place, "path"),
-        query=_pattern(place, "query"),
-        body=_pattern(place, "body"),
+        path=path,
+        query=query,
+        body=body,
         skip=skip.integer(0, 10**6) if skip else 0,
         times=times.integer(0, 10**6) if times else None,
         status=DROP if status.value == DROP else status.integer(400, 599),
@@ -438,17 +440,15 @@ def _texts(place: Place) -> dict[str, str]:
     return {key: item.text() for key, item in place.items()}
 
 
-def _pattern(place: Place, key: str) -> str:
-    item = place.get(key)
-    if item is None:
-        return ""
-    value = item.text()
+def pattern(place: Place) -> str:
+    """A regular expression."""
+    value = place.text()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # Python's plans for sets in expressions are not the reader's
             re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
-        item.fail(f'"{value}" is no regular expression: {error}')
+        place.fail(f'"{value}" is no regular expression: {error}')
     return value
 
 

@@ -127,8 +127,14 @@ class Kernel:
 
     def _count(self, name: str, change: int) -> None:
         path = f"{_MODULES}/{name}/refcnt"
-        if self.tree.exists(path):
-            self.tree.write(path, f"{int(self.tree.read(path)) + change}\n")
+        if (text := self._text(path)).strip().isdecimal():  # what is no count stays as it is
+            self.tree.write(path, f"{int(text) + change}\n")
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.tree.read(path)
+        except OSError:
+            return ""
 
     def _write_proc_modules(self) -> None:
         lines = [
