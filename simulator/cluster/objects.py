@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from simulator.cluster.decoding import decoded, decoded_part
 from simulator.cluster.kinds import BY_NAME, DAEMON_SET, KINDS, NODE, POD, RESOURCE_CLAIM
+from simulator.cluster.patterns import pattern
 from simulator.cluster.status import Refused
 from simulator.cluster.validation import metadata as metadata_of
 from simulator.reading import Place, read_format
@@ -438,18 +438,6 @@ def read_fault(place: Place) -> Fault:
 
 def _texts(place: Place) -> dict[str, str]:
     return {key: item.text() for key, item in place.items()}
-
-
-def pattern(place: Place) -> str:
-    """A regular expression."""
-    value = place.text()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # Python's plans for sets in expressions are not the reader's
-            re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
-        place.fail(f'"{value}" is no regular expression: {error}')
-    return value
 
 
 def _eviction(place: Place) -> str | None:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeAlias
 
-from simulator.cluster.objects import DROP, object_name, pattern
+from simulator.cluster.objects import DROP, object_name
+from simulator.cluster.patterns import pattern
 from simulator.gocompat import errno_number
 from simulator.host.spec import file_name, kernel_answer, link_target, node_path
 from simulator.reading import Place
