@@ -231,7 +231,7 @@ def read_host(place: Place, name: str) -> HostSpec:
         container.mapping(("files", "programs"))
     _check_paths(place)
     os = _os(place.get("os"))
-    return HostSpec(
+    host = HostSpec(
         name=name,
         description=_text(place, "description"),
         source=_text(place, "source"),
@@ -259,6 +259,22 @@ def read_host(place: Place, name: str) -> HostSpec:
         unlink={_key_path(item, key): _answer(item) for key, item in (kernel.entries("unlink") if kernel else ())},
         init_module={key: _answer(item) for key, item in (kernel.entries("init_module") if kernel else ())},
     )
+    for item in (*place.elements("gpus"), *place.elements("pci")):
+        if item.value["address"] in bound_without_module(host):
+            mend = "add {name: nvidia} to modules, or leave the driver out"
+            item.child("driver").fail('is "nvidia", but no module of that name is loaded', mend)
+    return host
+
+
+def bound_without_module(host: HostSpec) -> tuple[str, ...]:
+    """The PCI functions on NVIDIA's driver where nothing says that its module is loaded: no kernel would have it so."""
+    paths = (*(file.path for file in host.files), *host.directories, *host.links)
+    is_loaded = (
+        any(module.name == "nvidia" for module in host.modules)
+        or any(f"{path}/".startswith("/sys/module/nvidia/") for path in paths)
+        or any(line.startswith("nvidia ") for line in (host.proc_modules or "").splitlines())
+    )
+    return () if is_loaded else tuple(function.address for function in host.pci if function.driver == "nvidia")
 
 
 def _check_paths(place: Place) -> None:
