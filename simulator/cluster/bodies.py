@@ -63,7 +63,7 @@ def _yaml(raw: bytes) -> Any:
     try:
         return yaml.safe_load(raw)
     except YAML_ERRORS as error:
-        text = str(error).replace("\n", " ") if isinstance(error, yaml.YAMLError) else "a value that its tag does not fit"
+        text = str(error).replace("\n", " ") if isinstance(error, yaml.YAMLError) else "a value does not fit its tag, or it is nested too deeply"
         raise bad_request(f"yaml: {text}") from None
 
 
