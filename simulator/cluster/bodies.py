@@ -63,7 +63,8 @@ def _yaml(raw: bytes) -> Any:
     try:
         return yaml.safe_load(raw)
     except YAML_ERRORS as error:
-        text = str(error).replace("\n", " ") if isinstance(error, yaml.YAMLError) else "a value does not fit its tag, or it is nested too deeply"
+        is_yamls_own = isinstance(error, yaml.YAMLError)
+        text = str(error).replace("\n", " ") if is_yamls_own else "a value does not fit its tag, or nests too deeply"
         raise bad_request(f"yaml: {text}") from None
 
 

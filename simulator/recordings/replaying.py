@@ -38,7 +38,7 @@ def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> 
 
 def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
     """Every field in which an observation differs from the recording; empty if they agree. Raises InputError."""
-    with recorded_form(recording):
+    with _observed_form(recording):
         if recording.program == VFIO_MANAGE:
             return vfio_mismatches(recording.release, recording.observed, simulated)
         if recording.release in SHELL_RELEASES:
@@ -47,7 +47,7 @@ def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mism
 
 
 @contextmanager
-def recorded_form(recording: Recording) -> Iterator[None]:
+def _observed_form(recording: Recording) -> Iterator[None]:
     """What breaks on an observation of another form is an InputError that names its place. Looked for only where something breaks."""
     try:
         yield
