@@ -28,7 +28,7 @@ import yaml
 
 from simulator.manager.releases import DEFAULT, GO_RELEASES, flow
 from simulator.reading import InputError
-from simulator.runners.container.engine import client
+from simulator.runners.container.engine import answering, client
 from simulator.scenario import fixtures
 from simulator.standin.program import DRIVER_MANAGER, PROGRAMS, check
 
@@ -66,7 +66,7 @@ def build(
     """Build the image of a release; returns its tag.
 
     `without` leaves named changes out. `package` is the folder `simulator` to pack, where it is not the one this is part of:
-    a model with a planted fault. Raises InputError where the machine lacks something.
+    a model with a planted fault. Raises InputError where the machine lacks something, or the engine refuses.
     """
     check(DRIVER_MANAGER, release, without)
     if not sys.platform.startswith("linux"):
@@ -80,10 +80,11 @@ def build(
         _add_text(tar, "root.tar", root(release, without, package or Path(__file__).parent.parent), 0o644)
     context.seek(0)
     arguments = {"RELEASE": release, "PATHS": ":".join(flow(release).container_path)}
-    before = _image_of(engine, tag)
-    image, _ = engine.images.build(fileobj=context, custom_context=True, tag=tag, buildargs=arguments, rm=True, forcerm=True)
-    if before not in {"", image.id}:
-        _remove_unused(engine, before)
+    with answering(f"the image {tag} cannot be built"):
+        before = _image_of(engine, tag)
+        image, _ = engine.images.build(fileobj=context, custom_context=True, tag=tag, buildargs=arguments, rm=True, forcerm=True)
+        if before not in {"", image.id}:
+            _remove_unused(engine, before)
     return tag
 
 

@@ -165,7 +165,7 @@ class _Run:
             self._continue()
             container = stack.enter_context(self._container(ours, {name: tree / name for name in layout.mounted}))
             if os.getuid():
-                stack.callback(container.exec_run, [HELPER, "sh", "-c", f". {OURS}/functions; give_back"])
+                stack.callback(self._give_back, container)
             try:
                 server = stack.enter_context(self._server(container, stack))
                 self.supervisor.do(
@@ -182,7 +182,7 @@ class _Run:
                     self._bind(written)
                 self.supervisor.do(supervisor.note(layout, WATCHED))
             except Broken as error:
-                raise Broken(f"{error}\n{container.logs().decode('utf-8', 'replace')}") from None
+                raise Broken(f"{error}\n{engine.said(container)}") from None
             after = self._state(before, ours)
         told = reading.read(self.record)
         return Outcome(
@@ -224,6 +224,12 @@ class _Run:
             user="0:0",
         )
 
+    @staticmethod
+    def _give_back(container: Any) -> None:
+        """For one who is not root, and could not remove what root has made."""
+        with engine.answering(f"the container {container.name} does not give its files back"):
+            container.exec_run([HELPER, "sh", "-c", f". {OURS}/functions; give_back"])
+
     def _server(self, container: Any, stack: ExitStack) -> Server:
         at = self.endpoint
         return Server(
@@ -252,7 +258,8 @@ class _Run:
                 return -(status - 128) if status > 128 else status, self.clock.now
             elif self.clock.now - glanced > _ALIVE * SECOND:
                 glanced = self.clock.now
-                self._check_alive(container)
+                if not engine.is_running(container):
+                    raise Broken("the container ended by itself")
             self._continue()
             self.launch.check()
 
@@ -262,11 +269,6 @@ class _Run:
             raise KeyboardInterrupt
         if self._failure is not None:
             raise self._failure
-
-    def _check_alive(self, container: Any) -> None:
-        container.reload()
-        if container.status != "running":
-            raise Broken("the container ended by itself")
 
     def _plan(self) -> None:
         """Everything that happens by itself. On the server's thread."""

@@ -14,8 +14,15 @@ import pytest
 
 from simulator.runners.container.namespaces import Namespaces, why_not
 from simulator.runners.container.pause import pause_program
+from tests.runners.container.images import build
 
 BUSYBOX = Path("/bin/busybox")
+
+
+@pytest.fixture(scope="session")
+def image(docker_engine):
+    """The image of a "driver-manager" that does what the variable SCRIPT says."""
+    return build(docker_engine)
 
 
 class Sandbox:

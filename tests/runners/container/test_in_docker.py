@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import io
 import platform
 import signal
-import tarfile
 import time
 import uuid
 
@@ -16,34 +14,17 @@ from simulator.reading import InputError
 from simulator.runners.container.namespaces import Namespaces, why_not
 from simulator.runners.container.pause import pause_program
 from simulator.runners.container.tracer import Command, Execution, Output, SystemCall, trace
-from tests.runners.container.conftest import BUSYBOX
 
 pytestmark = pytest.mark.container
 
 PATH = {"PATH": "/bin"}
 
 
-@pytest.fixture(scope="module")
-def image(docker_engine):
-    """An image with busybox, made for this module."""
-    if why_not():
-        pytest.skip(f"the tracer cannot be tested: {why_not()}")
-    context = io.BytesIO()
-    with tarfile.open(fileobj=context, mode="w") as tar:
-        tar.add(BUSYBOX, "busybox")
-        text = b"FROM scratch\nCOPY busybox /bin/busybox\nCOPY busybox /run/keep/busybox\n"
-        entry = tarfile.TarInfo("Dockerfile")
-        entry.size = len(text)
-        tar.addfile(entry, io.BytesIO(text))
-    context.seek(0)
-    made, _ = docker_engine.images.build(fileobj=context, custom_context=True, tag=f"dmsim-tracer-test:{uuid.uuid4().hex}", rm=True)
-    yield made.id
-    docker_engine.images.remove(made.id, force=True)
-
-
 @pytest.fixture
 def container(docker_engine, image, tmp_path):
     """A container that waits; `tmp_path/run` is its /run/nvidia, `tmp_path/module` its /sys/module."""
+    if why_not():
+        pytest.skip(f"the tracer cannot be tested: {why_not()}")
     (tmp_path / "pause").write_bytes(pause_program(platform.machine()))
     (tmp_path / "pause").chmod(0o755)
     for name in ("run", "module"):

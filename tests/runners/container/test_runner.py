@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import threading
 from dataclasses import replace
 
@@ -17,7 +15,6 @@ from simulator.runners.container import tracer
 from simulator.scenario import IN_POD_FILES, load_host
 from simulator.trace import ApiRequest, Change, ChildProcess, KernelCall, LogLine, Signal
 from simulator.world import PlannedChange, World
-from tests.runners.container.images import build
 
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
@@ -32,15 +29,6 @@ NODE = Node("gpu-1", {"nvidia.com/gpu.present": "true"})
 LOADED = (Module("nvidia", used_by=("nvidia_uvm",)), Module("nvidia_uvm"))
 GET_NODE = "wget -q -O /dev/null http://127.0.0.1:6443/api/v1/nodes/gpu-1"
 """BusyBox's shell runs its own applets without a look at PATH; `$(which NAME)` looks."""
-
-
-@pytest.fixture(scope="module")
-def image(docker_engine):
-    if shutil.which("busybox") is None:
-        pytest.fail("container tests need busybox-static")
-    tag = build(docker_engine, f"dmsim-test-runner-{os.getpid()}:latest")
-    yield tag
-    docker_engine.images.remove(tag, force=True)
 
 
 @pytest.fixture(params=[False, True], ids=["docker", "traced"])
