@@ -174,6 +174,7 @@ class _Run:
                 self._continue()
                 server.call(self._plan)
                 self.launch.start(self._command(), stack)
+                server.call(self._plan_end)
                 exit_code, elapsed = self._watch(container)
                 node, pods = server.call(lambda: (self.cluster.node(), self.cluster.pods()))
                 self.launch.drain()
@@ -271,7 +272,7 @@ class _Run:
             raise self._failure
 
     def _plan(self) -> None:
-        """Everything that happens by itself. On the server's thread."""
+        """What happens by itself; from now on time passes. On the server's thread."""
         self.clock.restart()
         for change in self.world.changes:
             act = self._happen(change)
@@ -279,6 +280,9 @@ class _Run:
                 act()
             else:
                 self.clock.plan(round(change.after * SECOND), act)
+
+    def _plan_end(self) -> None:
+        """What befalls the program, now that there is one. On the server's thread."""
         if self.world.signal is not None:
             name, after = self.world.signal
             self.clock.plan(round(after * SECOND), lambda: self._signal(name))

@@ -259,9 +259,12 @@ def test_planned_changes_happen_in_their_time(run):
     assert happened[1].what == changes[1].document()
 
 
-@pytest.mark.parametrize(("name", "pid_1", "code"), [("TERM", False, -15), ("KILL", True, -9), ("INT", False, -2)])
-def test_a_signal_ends_it(name, pid_1, code, run):
-    outcome = run("sleep 30 & wait", signal=(name, 0.5), pid_1=pid_1)
+@pytest.mark.parametrize(
+    ("name", "after", "pid_1", "code"), [("TERM", 0.5, False, -15), ("KILL", 0.0, True, -9), ("INT", 0.0, False, -2)]
+)
+def test_a_signal_ends_it(name, after, pid_1, code, run):
+    """Also one that comes at once."""
+    outcome = run("sleep 30 & wait", signal=(name, after), pid_1=pid_1)
     assert outcome.exit_code == code
     assert [event.name for event in outcome.events if isinstance(event, Signal)] == [name]
     assert outcome.elapsed < 20e9
