@@ -32,7 +32,7 @@ from simulator.runners.container.launching import CAPABILITIES, ByDocker, Comman
 from simulator.runners.container.layout import Drawer, changes, lay_out
 from simulator.runners.container.profile import profile
 from simulator.runners.container.scripts import HELPER, OURS
-from simulator.runners.container.supervisor import SHARED_WITH_HOST, Broken, Supervisor, Written
+from simulator.runners.container.supervisor import SHARED_WITH_HOST, Broken, Ended, Supervisor, Written
 from simulator.runners.container.unfit import Unfit
 from simulator.runners.parallel import in_parallel
 from simulator.runners.simulated import state_of
@@ -254,9 +254,8 @@ class _Run:
             answer = self.supervisor.next_answer(_GLANCE)
             if isinstance(answer, Written):
                 self._bind(answer)
-            elif answer.startswith("exit "):
-                status = int(answer.partition(" ")[2])
-                return -(status - 128) if status > 128 else status, self.clock.now
+            elif isinstance(answer, Ended):
+                return answer.status, self.clock.now
             elif self.clock.now - glanced > _ALIVE * SECOND:
                 glanced = self.clock.now
                 if not engine.is_running(container):

@@ -27,6 +27,9 @@ from simulator.runners.container.scripts import HELPER, OURS
 
 _PIPES: Final = ("control", "status", "stdout", "stderr")
 _CHUNK: Final = 1 << 16
+_SHELLS: Final = 128
+"""What a shell adds to a signal's number. It has no other word for one."""
+_SIGNALS: Final = range(1, 65)
 PATIENCE: Final = 60.0
 """Seconds in which a supervisor that is alive answers, on a machine with much else to do."""
 _SCRIPTS: Final = ("supervise", "functions")
@@ -64,6 +67,13 @@ class Written(NamedTuple):
     text: str
 
 
+class Ended(NamedTuple):
+    """The program has ended."""
+
+    status: int
+    """Its exit code, or the number of the signal that killed it, negative."""
+
+
 class Supervisor:
     """The pipes, and a thread that reads them.
 
@@ -75,7 +85,7 @@ class Supervisor:
         self.folder = folder
         self._on_output = on_output
         self._lock = threading.RLock()
-        self._answers: queue.Queue[str | Written] = queue.Queue()
+        self._answers: queue.Queue[Ended | Written] = queue.Queue()
         self._done: dict[str, queue.Queue[bool]] = {}
         self._scripts = 0
         self._rest = b""
@@ -123,14 +133,14 @@ class Supervisor:
 
     def ended(self, status: int) -> None:
         """The program has ended, seen by somebody else."""
-        self._answers.put(f"exit {status}")
+        self._answers.put(Ended(status))
 
-    def next_answer(self, timeout: float) -> str | Written:
-        """The next line that is no end of a script, or what was written to a control file; "" if nothing comes in time."""
+    def next_answer(self, timeout: float) -> Ended | Written | None:
+        """The program's end, or what was written to a control file; None if nothing comes in time."""
         try:
             return self._answers.get(timeout=timeout)
         except queue.Empty:
-            return ""
+            return None
 
     def written(self) -> Iterator[Written]:
         """What was written to control files and not yet told, once there is no program any more."""
@@ -186,8 +196,9 @@ class Supervisor:
             word, _, rest = line.decode("ascii", "replace").partition(" ")
             if word in {"did", "failed"} and rest in self._done:
                 self._done[rest].put(word == "did")
-            else:
-                self._answers.put(line.decode("ascii", "replace"))
+            elif word == "exit":
+                status = int(rest)
+                self.ended(_SHELLS - status if status - _SHELLS in _SIGNALS else status)
 
 
 def _read(fd: int) -> bytes:

@@ -327,7 +327,9 @@ def test_a_host_that_cannot_be_had_is_unfit(run):
 def test_children_and_calls_are_seen_under_the_tracer(run, traced):
     if not traced:
         pytest.skip("only the tracer sees them")
-    outcome = run("$(which chroot) /host true; $(which rmmod) nvidia 2>/dev/null; say info end", delete_module={"nvidia": "EIO"})
+    outcome = run(
+        "$(which chroot) /host true; $(which rmmod) nvidia 2>/dev/null; say info end; exit 137", delete_module={"nvidia": "EIO"}
+    )
     seen = [event for event in outcome.events if isinstance(event, ChildProcess | KernelCall | LogLine)]
     assert [event[1:] for event in seen] == [
         (("/bin/chroot", "/host", "true"), None),
@@ -335,6 +337,7 @@ def test_children_and_calls_are_seen_under_the_tracer(run, traced):
         ("delete_module", "nvidia", "EIO"),
         ("info", "end"),
     ]
+    assert outcome.exit_code == 137, "which is no signal, though a shell says so of one"
 
 
 def test_a_cancelled_run_ends_at_once(run):

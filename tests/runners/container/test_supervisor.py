@@ -13,7 +13,7 @@ import pytest
 
 from simulator.reading import InputError
 from simulator.runners.container import supervisor
-from simulator.runners.container.supervisor import Broken, Supervisor, Written, new_mounts, relay, start, tree_of
+from simulator.runners.container.supervisor import Broken, Ended, Supervisor, Written, new_mounts, relay, start, tree_of
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_what_it_is_told_at_the_programs_end_is_done_all_the_same(pipes, supervi
     made.tell("run")
     made.do(f"{busybox} sleep 1\n: >{folder}/late\n")
     assert (folder / "late").exists()
-    assert made.next_answer(5) == "exit 7"
+    assert made.next_answer(5) == Ended(7)
     made.do(f": >{folder}/later\n")
     assert (folder / "later").exists()
 
@@ -96,12 +96,12 @@ def test_what_it_is_told_at_the_programs_end_is_done_all_the_same(pipes, supervi
 def test_a_signal_finds_a_program_that_has_hardly_begun_and_none_before_or_after(pipes, supervisor_script):
     made, (folder, busybox) = pipes[0], supervisor_script
     slow = f"{busybox} sleep 0.3\necho $$ >{folder}/pid\nexec {busybox} sleep 20\n"
-    for body, code in ((slow, 128 + 15), ("exit 3\n", 3)):
+    for body, code in ((slow, -15), ("exit 3\n", 3)):
         made.write("start", body)
         made.tell("kill KILL")
         made.tell("run")
         made.tell("kill TERM")
-        assert made.next_answer(10) == f"exit {code}"
+        assert made.next_answer(10) == Ended(code)
     made.tell("kill KILL")
     made.do(":\n")
 
@@ -114,13 +114,19 @@ def test_output_comes_in_order_and_at_once_when_asked_for(pipes):
     assert b"".join(data for stream, data in output if stream == "stderr") == b"ab"
 
 
-def test_other_answers_are_handed_on(pipes):
+@pytest.mark.parametrize(("told", "status"), [("0", 0), ("3", 3), ("128", 128), ("137", -9), ("192", -64), ("255", 255)])
+def test_what_a_shell_says_of_an_end_is_read_as_it_means_it(told, status, pipes):
     made, _, _ = pipes
-    (made.folder / "status").write_text("exit 3\n")
-    assert made.next_answer(5) == "exit 3"
-    made.ended(-9)
-    assert made.next_answer(5) == "exit -9"
-    assert made.next_answer(0) == ""
+    (made.folder / "status").write_text(f"exit {told}\n")
+    assert made.next_answer(5) == Ended(status)
+
+
+@pytest.mark.parametrize("status", [-9, 0, 137, 255])
+def test_what_somebody_else_says_of_an_end_is_handed_on(status, pipes):
+    made, _, _ = pipes
+    made.ended(status)
+    assert made.next_answer(5) == Ended(status)
+    assert made.next_answer(0) is None
 
 
 def test_what_is_written_to_a_control_file_is_told(pipes):
