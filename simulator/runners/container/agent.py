@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
+from simulator.mounts import listed
 from simulator.runners.container import seccomp, syscalls
 
 LARGEST: Final = 200_000
@@ -170,8 +171,8 @@ class _Agent:
 
     def _mount_points(self, under: str) -> list[str]:
         descriptor = os.open("self/mountinfo", os.O_RDONLY, dir_fd=self._proc)
-        with open(descriptor, encoding="utf-8", errors="surrogateescape") as file:
-            points = [_unescaped(line.split(" ")[4]) for line in file]
+        with open(descriptor, "rb") as file:
+            points = [mount.point for mount in listed(os.fsdecode(file.read()))]
         return [point for point in points if point == under or point.startswith(under.rstrip("/") + "/")]
 
     def _perform(self, name: str, thread: int, directory: int, path: str, flags: int, capabilities: int) -> _Answer:
@@ -262,12 +263,6 @@ class _Agent:
         os.close(program.status)
         os.close(program.lives)
         self._program = None
-
-
-def _unescaped(field: str) -> str:
-    """A path of mountinfo, in which blanks, tabs, newlines and backslashes are octal."""
-    head, *escaped = field.split("\\")
-    return head + "".join(chr(int(part[:3], 8)) + part[3:] for part in escaped)
 
 
 def _fork_under_init(relayed: int) -> None:

@@ -22,6 +22,8 @@ from simulator.cluster.serve import Server
 from simulator.gocompat import SECOND
 from simulator.host.fake import WATCHED, FakeHost
 from simulator.host.kernel import PCI_DEVICES
+from simulator.host.spec import SHARED
+from simulator.host.tree import HOST
 from simulator.ports import Request
 from simulator.real.clock import WallClock
 from simulator.runners.container import engine, reading, supervisor, tracer
@@ -32,7 +34,7 @@ from simulator.runners.container.launching import CAPABILITIES, ByDocker, Comman
 from simulator.runners.container.layout import Drawer, changes, lay_out
 from simulator.runners.container.profile import profile
 from simulator.runners.container.scripts import HELPER, OURS
-from simulator.runners.container.supervisor import SHARED_WITH_HOST, Broken, Ended, Supervisor, Written
+from simulator.runners.container.supervisor import Broken, Ended, Supervisor, Written
 from simulator.runners.container.unfit import Unfit
 from simulator.runners.parallel import in_parallel
 from simulator.runners.simulated import state_of
@@ -46,7 +48,7 @@ PARALLEL: Final = 8
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _KERNELS: Final = ("/proc/", "/sys/bus/pci/")
 """Files that show what the kernel knows."""
-_MADE: Final = frozenset(f"/host/{name}/" for name in SHARED_WITH_HOST)
+_MADE: Final = frozenset(f"{HOST}{path}/" for path in SHARED)
 """Where the host's root has what it shares with the container."""
 _GLANCE: Final = 0.5
 """Seconds after which a run looks whether it may go on."""
@@ -353,7 +355,7 @@ class _Run:
             if path.endswith("/driver_override") and start.get(path) != text:
                 self.host.write_file(path, text)
         existing = (ours / "existing").read_text("utf-8").splitlines()
-        mounts = supervisor.new_mounts((ours / "mounts-before").read_text(), (ours / "mounts-after").read_text())
+        mounts = supervisor.new_mounts(*(os.fsdecode((ours / f"mounts-{when}").read_bytes()) for when in ("before", "after")))
         modules = {path.split("/")[3] for path in end if path.startswith("/sys/module/") and path.count("/") > 3}
         return State(
             node=None,

@@ -21,6 +21,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from simulator.host.spec import SHARED
+from simulator.host.tree import HOST
+from simulator.mounts import listed
 from simulator.reading import InputError
 from simulator.runners.container.layout import Layout
 from simulator.runners.container.scripts import HELPER, OURS
@@ -33,8 +36,6 @@ _SIGNALS: Final = range(1, 65)
 PATIENCE: Final = 60.0
 """Seconds in which a supervisor that is alive answers, on a machine with much else to do."""
 _SCRIPTS: Final = ("supervise", "functions")
-SHARED_WITH_HOST: Final = ("run", "sys", "proc")
-"""Top-level folders of the node that are the container's too."""
 
 
 @cache
@@ -221,7 +222,7 @@ def prepare(layout: Layout, modules: str, mounts: Sequence[str]) -> str:
     parts += [f"$b mkdir -p {shlex.quote(path)}\n$b mount -t tmpfs tmpfs {shlex.quote(path)}\n" for path in mounts]
     parts.append(_packed("tree-before", layout))
     if "host" in layout.mounted:
-        parts += [f"$b mkdir -p /host/{name}\n$b mount --rbind /{name} /host/{name}\n" for name in SHARED_WITH_HOST]
+        parts += [f"$b mkdir -p {HOST}{path}\n$b mount --rbind {path} {HOST}{path}\n" for path in SHARED]
     return "".join(parts)
 
 
@@ -257,7 +258,7 @@ def note(layout: Layout, watched: Sequence[str]) -> str:
     tests = "".join(f"if [ -e {shlex.quote(path)} ]; then echo {shlex.quote(path)}; fi\n" for path in watched)
     parts = [f"$b cat /proc/self/mountinfo > {OURS}/mounts-after\n", f"{{\n{tests}}} > {OURS}/existing\n"]
     if "host" in layout.mounted:
-        parts += [f"$b umount -l /host/{name}\n" for name in SHARED_WITH_HOST]
+        parts += [f"$b umount -l {HOST}{path}\n" for path in SHARED]
     return "".join([*parts, _packed("tree-after", layout)])
 
 
@@ -266,14 +267,8 @@ def note(layout: Layout, watched: Sequence[str]) -> str:
 
 def new_mounts(before: str, after: str) -> list[str]:
     """The mount points that were not there before, in mount order, from two texts of /proc/self/mountinfo."""
-    known = {line.split(" ", 1)[0] for line in before.splitlines()}
-    return [_unescaped(line.split(" ")[4]) for line in after.splitlines() if line.split(" ", 1)[0] not in known]
-
-
-def _unescaped(path: str) -> str:
-    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        path = path.replace(code, char)
-    return path
+    known = {mount.id for mount in listed(before)}
+    return [mount.point for mount in listed(after) if mount.id not in known]
 
 
 def tree_of(archive: Path) -> dict[str, str]:
