@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from simulator.runners.container.namespaces import Namespaces, why_not
-from simulator.runners.container.pause import pause_program
 from tests.runners.container.images import build
+from tests.runners.container.pause import pause_program
 
 BUSYBOX = Path("/bin/busybox")
 
