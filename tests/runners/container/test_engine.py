@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -87,8 +88,26 @@ def test_another_users_folder_is_not_ours_unless_we_are_root(elsewhere, monkeypa
     assert not engine._is_ours(elsewhere / "gone")
 
 
-def test_a_folder_that_somebody_else_removes_is_no_error(elsewhere):
-    engine.remove_folder(elsewhere / "gone")
+@pytest.mark.parametrize(("taken", "attempts"), [("folder/a", 2), ("folder", 1)])
+def test_a_folder_that_somebody_else_removes_meanwhile_is_no_error(taken, attempts, elsewhere, monkeypatch):
+    """Whether he has taken a part of it by then, or all."""
+    (elsewhere / "folder/a").mkdir(parents=True)
+    (elsewhere / "folder/b").mkdir()
+    remove, asked = shutil.rmtree, []
+
+    def race(path):
+        asked.append(path)
+        if len(asked) == 1:
+            remove(elsewhere / taken)
+            raise FileNotFoundError(2, "gone", str(elsewhere / taken))
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", race)
+    engine.remove_folder(elsewhere / "folder")
+    assert not (elsewhere / "folder").exists()
+    assert len(asked) == attempts
+    engine.remove_folder(elsewhere / "folder")
+    assert len(asked) == attempts, "what is gone is not asked for"
 
 
 class Refusing:
