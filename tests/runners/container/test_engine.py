@@ -161,7 +161,7 @@ def test_an_engine_that_refuses_to_build_is_one_error(refusing, monkeypatch):
         images.build(refusing)
     with pytest.raises(InputError, match=f"^the image dmsim-host-clean {REFUSED}"):
         images.build(refusing, base="x")
-    monkeypatch.setattr(standin, "root", lambda *_: b"")
+    monkeypatch.setattr(standin, "interpreter", lambda: (b"", ""))
     with pytest.raises(InputError, match=f"^the image dmsim-standin:v0.12.0 {REFUSED}"):
         standin.build(refusing, "v0.12.0")
 
