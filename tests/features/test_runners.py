@@ -54,7 +54,7 @@ def test_what_no_image_can_show_is_left_out(docker_engine):
 def test_scenarios_on_the_stand_in(docker_engine, tracer, unseen):
     """The same scenarios pass; what Docker alone cannot see is counted and not compared."""
     image = build(docker_engine, RELEASE)
-    chosen = ("features/no_driver", "features/modules", "--longest=4", "-n4")
+    chosen = ("features/modules", "--longest=4", "-n4")
     done = features(*chosen, "--runner=container", "--image", image, "--release", RELEASE, *tracer)
     assert done.returncode == 0, done.stdout[-5000:]
     assert int(re.search(r"scenarios passed: (\d+)", done.stdout)[1]) >= 5, done.stdout[-2000:]

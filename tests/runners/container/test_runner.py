@@ -274,7 +274,7 @@ def test_a_signal_ends_it(name, after, pid_1, code, run):
 
 def test_process_1_gets_a_signal_only_if_it_has_a_handler(run):
     outcome = run(
-        "trap 'say info caught; exit 5' USR1; n=0; while [ $n -lt 20 ]; do sleep 0.1; n=$((n + 1)); done", signal=("TERM", 0.5)
+        "trap 'say info caught; exit 5' USR1; n=0; while [ $n -lt 10 ]; do sleep 0.1; n=$((n + 1)); done", signal=("TERM", 0.3)
     )
     assert outcome.exit_code == 0
     outcome = run("trap 'say info caught; exit 5' TERM; while :; do sleep 0.1; done", signal=("TERM", 0.5))
@@ -364,7 +364,7 @@ def test_a_container_that_goes_away_is_no_outcome(image, docker_engine, monkeypa
     thread = threading.Thread(target=kill)
     thread.start()
     world = World(HostSpec("test"), ClusterSpec("test", NODE), env={"SCRIPT": "sleep 60"})
-    monkeypatch.setattr(runner.supervisor, "PATIENCE", 5.0)
+    monkeypatch.setattr(runner.supervisor, "PATIENCE", 1.0)
     with pytest.raises(Broken):
         runner.run_image(world, image, tracer=False)
     thread.join()
