@@ -18,7 +18,7 @@ from pathlib import Path
 
 from simulator.cli.arguments import add_release, check_release
 from simulator.reading import InputError
-from simulator.recordings.layout import PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
+from simulator.recordings.layout import NEIGHBOURS, PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
 from simulator.recordings.replaying import differences, replayed
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dirs", metavar="DIR", nargs="+", help="a folder of recordings")
     add_release(parser, default=None, otherwise="each recording's own")
-    parser.add_argument("--program", choices=PROGRAMS, help="only recordings of this program")
+    parser.add_argument("--program", choices=(*PROGRAMS, *NEIGHBOURS), help="only recordings of this program")
     parser.add_argument("-k", metavar="TEXT", dest="text", default="", help="only cases whose id holds TEXT")
     parser.add_argument("--write", metavar="OUT", help="also write the model's own observations, OUT/<release>/<id>.json (one DIR)")
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from simulator.manager.releases import RELEASES, SHELL_RELEASES
 from simulator.reading import InputError
-from simulator.recordings.comparing import Mismatch, mismatches, vfio_mismatches
-from simulator.recordings.layout import VFIO_MANAGE, Recording
+from simulator.recordings.comparing import Mismatch, exact_mismatches, mismatches, vfio_mismatches
+from simulator.recordings.layout import PLUGIN, VFIO_MANAGE, Recording
 from simulator.recordings.observation import observation
+from simulator.recordings.plugin_observation import plugin_observation
 from simulator.recordings.shell_comparing import shell_mismatches
 from simulator.recordings.shell_observation import shell_observation
 from simulator.recordings.vfio_observation import vfio_observation
@@ -19,9 +20,14 @@ from simulator.recordings.worlds import recorded_form, world_of
 from simulator.runners.simulated import simulate
 from simulator.runners.vfio import simulate_vfio
 
+NEIGHBOUR_OBSERVATIONS: Final[Mapping[str, Callable[[Recording], dict[str, Any]]]] = {PLUGIN: plugin_observation}
+"""A neighbour -> what the model makes of a recorded case."""
+
 
 def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The model's own observation of a case. `without` leaves named changes out. Raises InputError."""
+    if recording.neighbour:
+        return _plain(NEIGHBOUR_OBSERVATIONS[recording.neighbour](recording))
     if recording.release not in RELEASES:
         raise InputError(recording.file, "", f"is of {recording.release}, which the model does not know", "use --release")
     if recording.program == VFIO_MANAGE:
@@ -30,12 +36,19 @@ def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> 
         observed = shell_observation(simulate(world_of(recording), recording.release, without=without))
     else:
         observed = observation(simulate(world_of(recording), recording.release, without=without))
+    return _plain(observed)
+
+
+def _plain(observed: Mapping[str, Any]) -> dict[str, Any]:
+    """As JSON has it."""
     plain: dict[str, Any] = json.loads(json.dumps(observed))
     return plain
 
 
 def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
     """Every field in which an observation differs from the recording; empty if they agree. Raises InputError."""
+    if recording.neighbour:
+        return exact_mismatches(recording.observed, simulated)
     with recorded_form(recording, "observed"):
         if recording.program == VFIO_MANAGE:
             return vfio_mismatches(recording.release, recording.observed, simulated)
