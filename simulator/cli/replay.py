@@ -19,7 +19,7 @@ from pathlib import Path
 from simulator.cli.arguments import add_release, check_release
 from simulator.reading import InputError
 from simulator.recordings.layout import NEIGHBOURS, PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
-from simulator.recordings.replaying import differences, replayed
+from simulator.recordings.replaying import differences, replayed, replayed_others
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
                 continue
             simulated = replayed(recording)
             if out is not None:
-                write_recording(out, recording.release, recording.case, simulated)
+                write_recording(out, recording.release, recording.case, simulated, **replayed_others(recording))
             found = differences(recording, simulated)
             if not found:
                 passed += 1

@@ -9,7 +9,8 @@ from typing import Any, Final
 from simulator.manager.releases import RELEASES, SHELL_RELEASES
 from simulator.reading import InputError
 from simulator.recordings.comparing import Mismatch, exact_mismatches, mismatches, vfio_mismatches
-from simulator.recordings.layout import PLUGIN, VFIO_MANAGE, Recording
+from simulator.recordings.cozystack_observation import cozystack_observation, cozystack_others
+from simulator.recordings.layout import COZYSTACK, PLUGIN, VFIO_MANAGE, Recording
 from simulator.recordings.observation import observation
 from simulator.recordings.plugin_observation import plugin_observation
 from simulator.recordings.shell_comparing import shell_mismatches
@@ -20,7 +21,10 @@ from simulator.recordings.worlds import recorded_form, world_of
 from simulator.runners.simulated import simulate
 from simulator.runners.vfio import simulate_vfio
 
-NEIGHBOUR_OBSERVATIONS: Final[Mapping[str, Callable[[Recording], dict[str, Any]]]] = {PLUGIN: plugin_observation}
+NEIGHBOUR_OBSERVATIONS: Final[Mapping[str, Callable[[Recording], dict[str, Any]]]] = {
+    PLUGIN: plugin_observation,
+    COZYSTACK: cozystack_observation,
+}
 """A neighbour -> what the model makes of a recorded case."""
 
 
@@ -39,6 +43,17 @@ def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> 
     return _plain(observed)
 
 
+def replayed_others(recording: Recording) -> dict[str, Any]:
+    """The model's further observations of a case, under their recordings' names. Raises InputError."""
+    return _plain(cozystack_others(recording)) if recording.neighbour == COZYSTACK else {}
+
+
+def _others_that_differ(recording: Recording) -> list[Mismatch]:
+    """The further observations, held against the model's. One that is not recorded equals the first."""
+    simulated = replayed_others(recording)
+    return exact_mismatches(recording.others, simulated) if recording.others or simulated else []
+
+
 def _plain(observed: Mapping[str, Any]) -> dict[str, Any]:
     """As JSON has it."""
     plain: dict[str, Any] = json.loads(json.dumps(observed))
@@ -48,7 +63,7 @@ def _plain(observed: Mapping[str, Any]) -> dict[str, Any]:
 def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
     """Every field in which an observation differs from the recording; empty if they agree. Raises InputError."""
     if recording.neighbour:
-        return exact_mismatches(recording.observed, simulated)
+        return [*exact_mismatches(recording.observed, simulated), *_others_that_differ(recording)]
     with recorded_form(recording, "observed"):
         if recording.program == VFIO_MANAGE:
             return vfio_mismatches(recording.release, recording.observed, simulated)
