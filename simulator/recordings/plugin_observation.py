@@ -60,7 +60,7 @@ class _Heard:
         """Go's own log: a message may be of several lines."""
         self.lines += message.split("\n")
 
-    def klog(self, message: str) -> None:
+    def klog(self, line: int, message: str) -> None:  # noqa: ARG002  # recordings have none
         """An error, as often as the recorder heard it."""
         self.klog_lines += message.split("\n") * _KLOG_OUTPUTS
 

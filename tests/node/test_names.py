@@ -76,7 +76,5 @@ def test_a_long_line_before_the_vendor():
 
 def test_a_file_lists_devices_only():
     """No subsystems, no comments, nothing of other vendors."""
-    text = (
-        "8086  Intel\n\t1111  No\n10de  NVIDIA\n# c\n\t22AB  A\n\t\t10de 0001  Sub\n\t3333\n\tzzzz  No\n1234  Other\n\t4444  No\n"
-    )
-    assert list(devices(text)) == [("22AB", "A"), ("3333", "")]
+    text = "8086  Intel\n\t1111  No\n10de  NVIDIA\n# c\n\t22AB  A\n\t\t10de 0001  Sub\n\t3333\n\t22AB  Again\n\t4455No space\n\tzzzz  No\n1234  Other\n\t4444  No\n"
+    assert list(devices(text)) == [("22AB", "A"), ("3333", ""), ("4455", "No space")]

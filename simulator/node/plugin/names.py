@@ -80,10 +80,13 @@ def sanitized(name: str) -> str:
 
 
 def devices(text: str) -> Iterator[tuple[str, str]]:
-    """Each device of NVIDIA's block as a person reads it: id and name, in the file's order."""
+    """Each device of NVIDIA's block as a person reads it: id and name, in the file's order, an id once."""
+    met = set()
     for line in _listing(text).block:
-        if re.match(r"\t[0-9A-Fa-f]{4}(?:\s|\Z)", line):
-            yield line[1 : _ID + 1], trim_space(line[_ID + 1 :])
+        device_id = line[1 : _ID + 1]
+        if re.fullmatch(r"[0-9A-Fa-f]{4}", device_id) and device_id not in met:
+            met.add(device_id)
+            yield device_id, trim_space(line[_ID + 1 :])
 
 
 def blank_runs(text: str) -> list[str]:

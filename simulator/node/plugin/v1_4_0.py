@@ -35,8 +35,8 @@ class PluginLog(Protocol):
     def log(self, message: str) -> None:
         """Go's own `log`."""
 
-    def klog(self, message: str) -> None:
-        """`klog.Errorf`."""
+    def klog(self, line: int, message: str) -> None:
+        """`klog.Errorf`, from a line of device_plugin.go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ class DevicePlugin:
 
     release = "v1.4.0"
     drivers: frozenset[str] = frozenset({VFIO_PCI})
+    lines: Mapping[str, int] = {"read_id": 256, "read_link": 267, "read_vgpu_type": 279, "read_gpu_of_vgpu": 291}
+    """Where in device_plugin.go each function logs its error."""
 
     def __init__(self, host: VfioHost, out: PluginLog) -> None:
         self.host = host
@@ -197,7 +199,7 @@ class DevicePlugin:
         try:
             text = read_file(self.host, join(base, address, name))
         except GoError as error:
-            self.out.klog(m.COULD_NOT_READ % (name, address, error.text))
+            self.out.klog(self.lines["read_id"], m.COULD_NOT_READ % (name, address, error.text))
             raise
         data = text.encode("utf-8", "surrogateescape")
         if len(data) < 2:
@@ -209,7 +211,7 @@ class DevicePlugin:
         try:
             target = read_link(self.host, join(SYS_DEVICES, address, name))
         except GoError as error:
-            self.out.klog(m.COULD_NOT_READ_LINK % (name, address, error.text))
+            self.out.klog(self.lines["read_link"], m.COULD_NOT_READ_LINK % (name, address, error.text))
             raise
         return target.rpartition("/")[2]
 
@@ -219,7 +221,7 @@ class DevicePlugin:
         try:
             text = read_file(self.host, join(MDEV_DEVICES, name, place))
         except GoError as error:
-            self.out.klog(m.COULD_NOT_READ % (place, name, error.text))
+            self.out.klog(self.lines["read_vgpu_type"], m.COULD_NOT_READ % (place, name, error.text))
             raise
         return "_".join(blank_runs(text.strip("\n")))
 
@@ -228,7 +230,7 @@ class DevicePlugin:
         try:
             target = read_link(self.host, join(MDEV_DEVICES, name))
         except GoError as error:
-            self.out.klog(m.COULD_NOT_READ_OWN_LINK % (name, error.text))
+            self.out.klog(self.lines["read_gpu_of_vgpu"], m.COULD_NOT_READ_OWN_LINK % (name, error.text))
             raise
         above, slash, _ = target.rpartition("/")
         if not slash:

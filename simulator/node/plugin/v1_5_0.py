@@ -21,6 +21,14 @@ class DevicePluginV150(DevicePlugin):
 
     release = "v1.5.0"
     drivers = frozenset({VFIO_PCI, "nvgrace_gpu_vfio_pci"})
+    lines: Mapping[str, int] = {
+        "read_id": 297,
+        "read_numa_node": 307,
+        "parse_numa_node": 313,
+        "read_link": 326,
+        "read_vgpu_type": 338,
+        "read_gpu_of_vgpu": 350,
+    }
 
     def other_driver(self, address: str, driver: str) -> None:
         """Said now."""
@@ -55,12 +63,12 @@ class DevicePluginV150(DevicePlugin):
         try:
             text = read_file(self.host, join(SYS_DEVICES, address, "numa_node"))
         except GoError as error:
-            self.out.klog(m.COULD_NOT_READ_NUMA % (address, error.text))
+            self.out.klog(self.lines["read_numa_node"], m.COULD_NOT_READ_NUMA % (address, error.text))
             raise
         try:
             return parse_int(trim_space(text), 10, 64)
         except GoError as error:
-            self.out.klog(m.COULD_NOT_PARSE_NUMA % (address, error.text))
+            self.out.klog(self.lines["parse_numa_node"], m.COULD_NOT_PARSE_NUMA % (address, error.text))
             raise
 
     def before_registering(self, devices: Sequence[NvidiaGpuDevice]) -> None:
