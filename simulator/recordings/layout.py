@@ -73,8 +73,11 @@ class Recording:
         return self.neighbour or (VFIO_MANAGE if "steps" in self.input else PROGRAM)
 
 
-def read_folder(folder: Path) -> Iterator[Recording]:
-    """Every recording of a folder, by release and id. Raises InputError for a folder of no known form."""
+def read_folder(folder: Path, program: str = "") -> Iterator[Recording]:
+    """Every recording of a folder, by release and id. Raises InputError for a folder of no known form.
+
+    Of a packed folder with recordings of a `program`, those of others may be left unread.
+    """
     _check_folder(folder)
     if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
         yield from _read_unpacked(folder)
@@ -85,7 +88,10 @@ def read_folder(folder: Path) -> Iterator[Recording]:
     if any(folder.glob("*.json")):
         yield from _read_documents(folder)
         return
-    for path in _packed_inputs(folder, (*PROGRAMS, SHELL_STEM, *NEIGHBOURS)):
+    stems = (
+        [program] if program in NEIGHBOURS and (folder / f"{program}.json.xz").exists() else [*PROGRAMS, SHELL_STEM, *NEIGHBOURS]
+    )
+    for path in _packed_inputs(folder, stems):
         yield from _read_packed(path)
 
 

@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from simulator.kubevirt.cozystack import releases
 from simulator.manager.releases import RELEASES, SHELL_RELEASES
+from simulator.node.plugin.releases import PLUGINS
 from simulator.reading import InputError
 from simulator.recordings.comparing import Mismatch, exact_mismatches, mismatches, vfio_mismatches
 from simulator.recordings.cozystack_observation import cozystack_observation, cozystack_others
@@ -26,6 +28,9 @@ NEIGHBOUR_OBSERVATIONS: Final[Mapping[str, Callable[[Recording], dict[str, Any]]
     COZYSTACK: cozystack_observation,
 }
 """A neighbour -> what the model makes of a recorded case."""
+
+NEIGHBOUR_RELEASES: Final = frozenset({*PLUGINS, *releases()})
+"""The neighbours' releases that are modelled; none is called like one of driver-manager's."""
 
 
 def replayed(recording: Recording, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:

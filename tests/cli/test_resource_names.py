@@ -13,9 +13,7 @@ def test_every_name_of_the_plugins_own_file(capsys):
     """Is printed as the recorded plugin gave it, with or without the file named."""
     assert main(["resource-names"]) == 0
     printed = capsys.readouterr().out
-    recorded = next(
-        entry for entry in read_folder(fixtures() / "recordings") if (entry.program, entry.case) == (PLUGIN, "names-bundled")
-    )
+    recorded = next(entry for entry in read_folder(fixtures() / "recordings", PLUGIN) if entry.case == "names-bundled")
     assert [line.split("\t") for line in printed.splitlines()] == recorded.observed["names"]
     assert main(["resource-names", "--pci-ids", str(fixtures() / "pci.ids")]) == 0
     assert capsys.readouterr().out == printed

@@ -18,7 +18,7 @@ from simulator.scenario import fixtures
 
 @cache
 def recordings():
-    return [entry for entry in read_folder(fixtures() / "recordings") if entry.program == COZYSTACK]
+    return list(read_folder(fixtures() / "recordings", COZYSTACK))
 
 
 def as_recorded(folder, entries):
@@ -42,6 +42,7 @@ def test_a_recording_that_differs_is_noticed():
             assert [mismatch.field for mismatch in differences(broken, replayed(entry))] == [key]
 
 
+@pytest.mark.slow
 def test_the_form_in_which_they_are_made(tmp_path, capsys):
     """Is replayed and written as it stands, and packs into what the project carries."""
     as_recorded(tmp_path, recordings())

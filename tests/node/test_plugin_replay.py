@@ -22,7 +22,7 @@ ADDRESS = "0000:41:00.0"
 
 @cache
 def recordings():
-    return [entry for entry in read_folder(fixtures() / "recordings") if entry.program == PLUGIN]
+    return list(read_folder(fixtures() / "recordings", PLUGIN))
 
 
 def found(release="v1.5.0", **device):
@@ -64,6 +64,7 @@ def as_recorded(folder):
     (folder / "names-edge.json").write_text(json.dumps(files))
 
 
+@pytest.mark.slow
 def test_the_form_in_which_they_are_made(tmp_path, capsys):
     """Is replayed and written as it stands, and packs into what the project carries."""
     as_recorded(tmp_path)
@@ -201,3 +202,11 @@ def test_bytes_that_are_no_utf_8():
     given = {"files": [{"case": "a", "file": {"base64": text}, "ids": ["2236"]}]}
     (answered,) = replayed(Recording("case", "v1.6.0", given, {}, "case.json", neighbour=PLUGIN))["files"]
     assert answered["answers"][0]["name"] == "A_B"
+
+
+def test_one_release_of_a_neighbour(capsys):
+    """Can be asked for; one that nobody has is bad input."""
+    packed = str(fixtures() / "recordings")
+    assert main(["replay", packed, "--program", PLUGIN, "--release", "v1.6.0", "-k", "vga"]) == 0
+    assert capsys.readouterr().out == "2 passed, 0 failed\n"
+    assert main(["replay", packed, "--program", PLUGIN, "--release", "v1.7.0"]) == 2
