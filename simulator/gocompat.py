@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import errno as _errno
 import json
-import re
 from functools import lru_cache
 from typing import Any, Final
 
@@ -37,7 +36,7 @@ _UNITS: Final = {
     "m": MINUTE,
     "h": HOUR,
 }
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*")
+_BASE64: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _WHITE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
@@ -129,9 +128,9 @@ _SIGNALS: Final = {
 
 def exit_status(code: int) -> str:
     """`exec.ExitError`: how a child process ended that did not exit with 0; below zero it was a signal."""
-    if code >= 0:
-        return f"exit status {code}"
-    return f"signal: {_SIGNALS.get(-code, f'signal {-code}')}"
+    if code < 0:
+        return f"signal: {_SIGNALS.get(-code, f'signal {-code}')}"
+    return f"exit status {code}"
 
 
 def join_errors(*errors: GoError | None) -> GoError | None:
@@ -345,28 +344,23 @@ def json_marshal(value: Any) -> str:
 
 def decode_base64(text: str) -> bytes:
     """`base64.StdEncoding.DecodeString`: line ends are skipped, padding is a must. Raises GoError with the first wrong byte."""
-    digits = "".join(char for char in text if char not in "\r\n")
-    significant = digits.rstrip("=")
-    padding = len(digits) - len(significant)
-    if len(significant) % 4 in {0, 2, 3} and padding == -len(significant) % 4 and _BASE64.fullmatch(significant):
-        return base64.b64decode(digits)
     places = [place for place, char in enumerate(text) if char not in "\r\n"]
-    raise GoError(f"illegal base64 data at input byte {_corrupt_byte(digits, places, len(text.encode()))}")
-
-
-def _corrupt_byte(digits: str, places: list[int], length: int) -> int:
-    """Where `Encoding.decodeQuantum` gives up, as a place in the whole text."""
-    significant = _BASE64.match(digits)
-    count = significant.end() if significant else 0
+    digits = "".join(text[place] for place in places)
+    count = len(digits) - len(digits.lstrip(_BASE64))
     quantum, rest = count % 4, digits[count:]
+    if quantum != 1 and rest == "=" * (-count % 4):
+        return base64.b64decode(digits)
     if not rest:
-        return length - quantum
-    if not rest.startswith("=") or quantum < 2:
-        return places[count]
-    needed = 4 - quantum
-    if rest == "=" and needed == 2:
-        return length
-    return places[count + 1] - 1 if needed == 2 and rest[1] != "=" else places[count + needed]
+        byte = len(text.encode()) - quantum
+    elif quantum < 2 or rest[0] != "=":
+        byte = places[count]
+    elif quantum == 3:
+        byte = places[count + 1]
+    elif rest == "=":
+        byte = len(text.encode())
+    else:
+        byte = places[count + 1] - 1 if rest[1] != "=" else places[count + 2]
+    raise GoError(f"illegal base64 data at input byte {byte}")
 
 
 def trim_space(text: str) -> str:

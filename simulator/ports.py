@@ -7,7 +7,7 @@ explorer can stand between the model and any world. The model imports nothing el
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote as percent_encode
 from urllib.parse import urlencode
 
@@ -140,6 +140,10 @@ class Server(NamedTuple):
     address: str
     """host:port"""
     credentials: Credentials = Credentials()
+
+
+AS_PROTOBUF: Final = {"_encoding": "protobuf"}
+"""What a body holds beside the document that travels as protobuf, so that a trace tells. No part of the document."""
 
 
 class Request(NamedTuple):

@@ -25,6 +25,8 @@ _LARGEST_FILE: Final = 32 * 1024 * 1024
 _DEEPEST: Final = 64
 _DEEPEST_TEXT: Final = 1000
 _MOST_NODES: Final = 2_000_000
+YAML_ERRORS: Final = (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What PyYAML raises for a text that is no YAML: beside its own errors those of Python, where a tag does not fit its value."""
 
 
 class InputError(Exception):
@@ -53,11 +55,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-
-
-def encodable(text: str, encoding: str | None) -> str:
-    """What an output of this encoding can take: other characters, and bytes that were no UTF-8, are shown escaped."""
-    return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
 
 
 class Place:
@@ -318,7 +315,7 @@ def parse_document(text: str, name: str) -> Place:
         raise InputError(name, where, f"is no valid YAML: {problem}", "mend the syntax there") from None
     except json.JSONDecodeError as error:
         raise InputError(name, f"line {error.lineno}, column {error.colno}", f"is no valid JSON: {error.msg}") from None
-    except (RecursionError, ValueError, OverflowError):
+    except YAML_ERRORS:
         raise InputError(name, "", "is nested too deeply or holds an impossible value", "a world file has few levels") from None
     _check_size(value, name)
     place = Place(value, name)

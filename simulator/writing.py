@@ -48,7 +48,7 @@ def yaml_text(document: Mapping[str, Any], comments: Iterable[str] = ()) -> str:
 
 
 def world_document(world: World, *, release: str = "", what_if: str = "", description: str = "") -> dict[str, Any]:
-    """A world file's document. Raises ValueError for a planned change of a file that is the container's alone."""
+    """A world file's document. Raises ValueError as `host_document`, and for a planned change of a container's own file."""
     host, env = world.host, dict(world.env)
     inside = in_pod(world) == world
     if inside:
@@ -69,7 +69,13 @@ def world_document(world: World, *, release: str = "", what_if: str = "", descri
 
 
 def host_document(host: HostSpec) -> dict[str, Any]:
-    """A host file's document. The host's name is the file's."""
+    """A host file's document. The host's name is the file's.
+
+    Raises ValueError for a recording's host whose kernel counts handles that a host file cannot describe.
+    """
+    for name in ("module_uses", "held_by_pods"):
+        if getattr(host, name):
+            raise ValueError(f"{host.name}: a host file cannot say what a recording says by {name}; describe it by modules")
     taken = {*host.links, *(program.path for program in host.programs), *(file.path for file in host.files)}
     functions = [(_function(function), _stands_under_gpus(function)) for function in host.pci]
     kernel = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simulator import gocompat as go
@@ -259,6 +259,8 @@ def test_a_number_too_large_for_its_digits_is_noticed_before_what_follows(text, 
 
 
 @given(st.binary())
+@example(b"\x00\x00\x17")
+@example(b"\x05\xd7")
 def test_base64_of_any_bytes(data):
     """With or without line ends."""
     assert go.decode_base64(base64.encodebytes(data).decode()) == data
@@ -280,6 +282,10 @@ def test_base64_of_any_bytes(data):
         ("abcd=", 4),
         ("a\nb-", 3),
         ("a\nb", 1),
+        ("abX-", 3),
+        ("a\rb", 1),
+        ("é", 0),
+        ("abcé", 3),
     ],
 )
 def test_what_is_no_base64(text, byte):

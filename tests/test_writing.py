@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.cluster.objects import ClusterSpec, Node, Pod, read_cluster
-from simulator.host.spec import File, HostSpec, Module, PciFunction, Program, read_host
+from simulator.host.spec import File, HeldByPods, HostSpec, Module, PciFunction, Program, read_host
 from simulator.manager.releases import NEWEST
 from simulator.reading import parse_document
 from simulator.runners.simulated import simulate
@@ -97,6 +97,18 @@ def test_any_text_of_a_file_survives(text):
 def test_what_is_particular_about_a_host_is_written(host):
     """Scripted answers, odd interpreters, missing files and taints are kept."""
     assert reread(host) == host
+
+
+@pytest.mark.parametrize(
+    "host",
+    [HostSpec("x", module_uses={"nvidia_drm": ("nvidia",)}), HostSpec("x", held_by_pods={"nvidia": HeldByPods(("a/p",), 1)})],
+)
+def test_what_a_file_cannot_say_is_no_silent_loss(host):
+    """Handles that recordings' kernels count beside `modules`."""
+    with pytest.raises(ValueError, match="a host file cannot say"):
+        host_document(host)
+    with pytest.raises(ValueError, match="a host file cannot say"):
+        world_document(World(host, ClusterSpec("c", None)))
 
 
 def test_what_no_run_can_reach_is_left_out():

@@ -77,9 +77,9 @@ def run(options: argparse.Namespace) -> int:
     title = chart_title(*options.versions) if options.chart else Title(*map(check_release, options.versions))
     found = _found(title, subject)
     if options.output == "json":
-        _write(json.dumps(_document(found), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_document(found), indent=2) + "\n")
     else:
-        _write(_text(found, options.output))
+        sys.stdout.write(_text(found, options.output))
     return 1 if _is_unnamed(found) else 0
 
 
@@ -104,12 +104,14 @@ def _run_diff(options: argparse.Namespace, subject: Subject | None) -> int:
             "problems": problems,
             "comparisons": [_document(found) for found in founds],
         }
-        _write(json.dumps(document, indent=2) + "\n")
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
     elif founds or problems:
         mark = "**Not compared:** " if options.output == "markdown" else "not compared: "
-        _write("\n".join([*(_text(found, options.output) for found in founds), *(f"{mark}{problem}\n" for problem in problems)]))
+        sys.stdout.write(
+            "\n".join([*(_text(found, options.output) for found in founds), *(f"{mark}{problem}\n" for problem in problems)])
+        )
     elif options.output == "text":
-        _write(f"{NO_BUMP}\n")
+        sys.stdout.write(f"{NO_BUMP}\n")
     return 1 if any(map(_is_unnamed, founds)) else 0
 
 
@@ -205,8 +207,3 @@ def _text(found: _One | Survey, form: str) -> str:
         return compared_markdown(found.title, found.compared) if isinstance(found, _One) else survey_markdown(found)
     lines = compared_lines(found.title, found.compared) if isinstance(found, _One) else survey_lines(found)
     return "\n".join(lines) + "\n"
-
-
-def _write(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

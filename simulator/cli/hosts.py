@@ -16,7 +16,7 @@ from typing import Any
 
 from simulator.cli.arguments import add_output, add_release, check_release
 from simulator.manager.releases import DEFAULT
-from simulator.reading import InputError, encodable, printable
+from simulator.reading import InputError, printable
 from simulator.report import hosts as report
 from simulator.scenario import load_host
 
@@ -55,4 +55,4 @@ def _print(output: str, lines: Iterable[str], document: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
     for line in lines:
-        sys.stdout.write(encodable(printable(line), sys.stdout.encoding) + "\n")
+        sys.stdout.write(printable(line) + "\n")

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from simulator.importing.sources import import_named
-from simulator.reading import InputError, encodable
+from simulator.reading import InputError
 from simulator.writing import host_document, yaml_text
 
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     imported = import_named(options.reference)
     text = yaml_text(host_document(imported.host), imported.comments)
     if options.output is None:
-        sys.stdout.write(encodable(text, sys.stdout.encoding))
+        sys.stdout.write(text)
         return 0
     try:
         Path(options.output).write_text(text, encoding="utf-8")

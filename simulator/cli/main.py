@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -80,10 +81,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 def entry() -> NoReturn:
-    """The console script. A reader that goes away early (`| head`) is no error."""
+    """The console script. A reader that goes away early (`| head`) is no error.
+
+    What the output's encoding has no character for, and bytes of the input that were no UTF-8, are written escaped.
+    """
     if sys.stdout is None:
         sys.stderr.write("dmsim: standard output is closed\n")
         sys.exit(BAD_INPUT)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()

@@ -20,7 +20,7 @@ from typing import Final
 
 from simulator.cli.arguments import add_output
 from simulator.node.plugin.names import VENDOR, device_name, devices, resource_name
-from simulator.reading import InputError, encodable, printable, read_bytes
+from simulator.reading import InputError, printable, read_bytes
 from simulator.scenario import fixtures
 
 FORMAT: Final = 1
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         lines = json.dumps({"format": FORMAT, "devices": found}, indent=2) + "\n"
     else:
         lines = "".join("\t".join(map(printable, row)) + "\n" for row in rows)
-    sys.stdout.write(encodable(lines, sys.stdout.encoding))
+    sys.stdout.write(lines)
     return 0
 
 

@@ -18,7 +18,7 @@ from simulator.cli.arguments import add_output, add_release, check_release, chec
 from simulator.host.spec import HostSpec
 from simulator.importing.sources import import_image
 from simulator.manager.releases import DEFAULT
-from simulator.reading import encodable, printable
+from simulator.reading import printable
 from simulator.report.document import outcome_document
 from simulator.report.text import log_text, summary
 from simulator.runners.simulated import START, simulate
@@ -67,8 +67,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         sys.stdout.write(json.dumps(outcome_document(outcome), indent=2) + "\n")
     else:
-        sys.stdout.write(encodable(log_text(outcome, start), sys.stdout.encoding))
-        sys.stdout.write(encodable("\n".join(summary(outcome)) + "\n", sys.stdout.encoding))
+        sys.stdout.write(log_text(outcome, start))
+        sys.stdout.write("\n".join(summary(outcome)) + "\n")
     if not options.exit_code:
         return 0
     code = outcome.exit_code

@@ -64,12 +64,9 @@ def run(options: argparse.Namespace) -> int:
     world = host_world(host, [options.command, *_arguments(options)], read_env(options.env))
     (outcome,) = simulate_vfio(world, release)
     if options.output == "json":
-        text = json.dumps(_document(outcome), indent=2) + "\n"
+        sys.stdout.write(json.dumps(_document(outcome), indent=2) + "\n")
     else:
-        lines = [*_program_output(outcome, start), *_summary(outcome, host)]
-        text = "".join(lines)
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.writelines([*_program_output(outcome, start), *_summary(outcome, host)])
     if not options.exit_code:
         return 0
     return 1 if outcome.exit_code is None else outcome.exit_code

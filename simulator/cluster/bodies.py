@@ -17,6 +17,10 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
+from simulator.cluster.status import Refused, bad_request, failure, unsupported_media_type
+from simulator.ports import AS_PROTOBUF
+from simulator.reading import YAML_ERRORS
+
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -27,18 +31,10 @@ _MOST_VALUES: Final = 500_000
 """How many values a body may hold once YAML's aliases are expanded."""
 
 
-class UndecodableError(Exception):
-    """A body cannot be read. `code` is the HTTP code of the answer: 400, 413 for too much, 415 for a format that is not known."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 def decode(content_type: str, raw: bytes) -> Any:
-    """A body's document; None if there is no body. A message that was protobuf says so under `_encoding`.
+    """A body's document; None if there is no body. A message that was protobuf says so (`ports.AS_PROTOBUF`).
 
-    Raises UndecodableError.
+    Raises Refused.
     """
     if not raw:
         return None
@@ -49,15 +45,14 @@ def decode(content_type: str, raw: bytes) -> Any:
         return _checked(_yaml(raw))
     if kind == JSON or kind.endswith("+json") or not kind:
         return _checked(_json(raw))
-    accepted = f"{JSON}, {YAML}, {PROTOBUF}"
-    raise UndecodableError(415, f"the body of the request was in an unknown format - accepted media types include: {accepted}")
+    raise unsupported_media_type((JSON, YAML, PROTOBUF))
 
 
 def _json(raw: bytes) -> Any:
     try:
         return json.loads(raw, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise UndecodableError(400, f"couldn't get version/kind; json parse error: {error}") from None
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
 
 
 def _no_number(text: str) -> Any:
@@ -67,8 +62,10 @@ def _no_number(text: str) -> Any:
 def _yaml(raw: bytes) -> Any:
     try:
         return yaml.safe_load(raw)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UndecodableError(400, f"yaml: {error}".replace("\n", " ")) from None
+    except YAML_ERRORS as error:
+        is_yamls_own = isinstance(error, yaml.YAMLError)
+        text = str(error).replace("\n", " ") if is_yamls_own else "a value does not fit its tag, or nests too deeply"
+        raise bad_request(f"yaml: {text}") from None
 
 
 def _checked(document: Any) -> Any:
@@ -78,23 +75,23 @@ def _checked(document: Any) -> Any:
         value, depth = stack.pop()
         seen += 1
         if seen > _MOST_VALUES:
-            raise UndecodableError(413, f"the body holds more than {_MOST_VALUES} values")
+            raise Refused(failure(413, f"the body holds more than {_MOST_VALUES} values"))
         if depth > _DEEPEST:
-            raise UndecodableError(400, f"the body nests more than {_DEEPEST} deep")
+            raise bad_request(f"the body nests more than {_DEEPEST} deep")
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
-                raise UndecodableError(400, "a key of the body is no text")
+                raise bad_request("a key of the body is no text")
             stack += [(item, depth + 1) for item in value.values()]
         elif isinstance(value, list):
             stack += [(item, depth + 1) for item in value]
         elif isinstance(value, str):
             if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-                raise UndecodableError(400, "a text of the body is no UTF-8")
+                raise bad_request("a text of the body is no UTF-8")
         elif isinstance(value, float):
             if not math.isfinite(value):
-                raise UndecodableError(400, f"invalid number {value}")
+                raise bad_request(f"invalid number {value}")
         elif not isinstance(value, bool | int | None):
-            raise UndecodableError(400, f"a {type(value).__name__} is no value of JSON")
+            raise bad_request(f"a {type(value).__name__} is no value of JSON")
     return document
 
 
@@ -132,9 +129,9 @@ def _protobuf(raw: bytes) -> dict[str, Any]:
     meta = _fields(_bytes(envelope.get(1, [b""])[-1]))
     version, kind = (_text(meta.get(number, [b""])[-1]) for number in (1, 2))
     if kind not in _KINDS:
-        raise UndecodableError(415, f"the kind {kind or '(none)'} is not read as {PROTOBUF} here; send {JSON}")
+        raise Refused(failure(415, f"the kind {kind or '(none)'} is not read as {PROTOBUF} here; send {JSON}"))
     body = _message(kind, _bytes(envelope.get(2, [b""])[-1]))
-    return {"kind": kind, "apiVersion": version, **body, "_encoding": "protobuf"}
+    return {"kind": kind, "apiVersion": version, **body, **AS_PROTOBUF}
 
 
 def _message(name: str, raw: bytes) -> dict[str, Any]:
@@ -168,7 +165,7 @@ def _value_of(kind: str, values: list[_Field]) -> Any:
 
 
 def _fields(raw: bytes) -> dict[int, list[_Field]]:
-    """A message's fields: number -> values in order. Raises UndecodableError."""
+    """A message's fields: number -> values in order. Raises Refused."""
     out: dict[int, list[_Field]] = {}
     for number, value in _walk(raw):
         out.setdefault(number, []).append(value)
@@ -191,9 +188,9 @@ def _walk(raw: bytes) -> Iterator[tuple[int, _Field]]:
             case 5:
                 size = 4
             case wire:
-                raise UndecodableError(400, f"proto: illegal wireType {wire}")
+                raise bad_request(f"proto: illegal wireType {wire}")
         if position + size > len(raw):
-            raise UndecodableError(400, "unexpected EOF")
+            raise bad_request("unexpected EOF")
         yield key >> 3, raw[position : position + size]
         position += size
 
@@ -202,24 +199,24 @@ def _varint(raw: bytes, position: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if position >= len(raw):
-            raise UndecodableError(400, "unexpected EOF")
+            raise bad_request("unexpected EOF")
         byte = raw[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value & (1 << 64) - 1, position
-    raise UndecodableError(400, "proto: integer overflow")
+    raise bad_request("proto: integer overflow")
 
 
 def _signed(value: _Field) -> int:
     if not isinstance(value, int):
-        raise UndecodableError(400, "proto: wrong wireType")
+        raise bad_request("proto: wrong wireType")
     return value - (1 << 64) if value >> 63 else value
 
 
 def _bytes(value: _Field) -> bytes:
     if not isinstance(value, bytes):
-        raise UndecodableError(400, "proto: wrong wireType")
+        raise bad_request("proto: wrong wireType")
     return value
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from simulator.cluster.decoding import decoded, decoded_part
 from simulator.cluster.kinds import BY_NAME, DAEMON_SET, KINDS, NODE, POD, RESOURCE_CLAIM
+from simulator.cluster.patterns import pattern
 from simulator.cluster.status import Refused
 from simulator.cluster.validation import metadata as metadata_of
 from simulator.reading import Place, read_format
@@ -203,11 +204,11 @@ def read_node(place: Place, name: str = "") -> Node:
     place.mapping(("name", "labels", "annotations", "unschedulable", "status"))
     given, cordoned, status = (place.get(key) for key in ("name", "unschedulable", "status"))
     return Node(
-        _object_name(given) if given else name,
+        object_name(given) if given else name,
         read_labels(place.get("labels")),
         _annotations(place.get("annotations")),
         cordoned.boolean() if cordoned else False,
-        _free(status) if status else {},
+        _part(status, "NodeStatus") if status else {},
     )
 
 
@@ -228,7 +229,8 @@ def _annotations(place: Place | None) -> dict[str, str]:
     return {key: item.text() for key, item in place.items()} if place else {}
 
 
-def _object_name(place: Place) -> str:
+def object_name(place: Place) -> str:
+    """A name that an object can have."""
     value = place.text()
     if not value:
         place.fail("is empty", "write a name")
@@ -264,11 +266,11 @@ def read_pod(place: Place) -> Pod:
     namespace, node_name, phase, owner = (place.get(key) for key in ("namespace", "node_name", "phase", "owner"))
     empty_dir, terminating, budget, status = (place.get(key) for key in ("empty_dir", "terminating", "budget", "status"))
     return Pod(
-        namespace=_object_name(namespace) if namespace else "default",
-        name=_object_name(place.need("name", "write a name")),
+        namespace=object_name(namespace) if namespace else "default",
+        name=object_name(place.need("name", "write a name")),
         labels=read_labels(place.get("labels")),
         annotations=_annotations(place.get("annotations")),
-        node_name=_object_name(node_name) if node_name else None,
+        node_name=object_name(node_name) if node_name else None,
         node_selector=read_labels(place.get("node_selector")),
         phase=phase.choice("Pending", "Running", "Succeeded", "Failed", "Unknown") if phase else "Running",
         owner=_owner(owner) if owner else None,
@@ -278,9 +280,9 @@ def read_pod(place: Place) -> Pod:
         termination=_termination(place),
         terminating=terminating.boolean() if terminating else False,
         budget=_budget(budget) if budget else None,
-        resource_claims=tuple(_free(item) for item in place.elements("resource_claims")),
-        resource_claim_statuses=tuple(_free(item) for item in place.elements("resource_claim_statuses")),
-        status=_free(status) if status else {},
+        resource_claims=tuple(_part(item, "PodResourceClaim") for item in place.elements("resource_claims")),
+        resource_claim_statuses=tuple(_part(item, "PodResourceClaimStatus") for item in place.elements("resource_claim_statuses")),
+        status=_part(status, "PodStatus") if status else {},
     )
 
 
@@ -297,7 +299,7 @@ def _owner(place: Place) -> Owner:
     controller, version = place.get("controller"), place.get("api_version")
     return Owner(
         kind,
-        _object_name(place.need("name", "write the owner's name")),
+        object_name(place.need("name", "write the owner's name")),
         controller.boolean() if controller else True,
         version.text() if version else default_api_version(kind),
     )
@@ -329,11 +331,14 @@ def _budget(place: Place) -> Budget:
     return Budget(blocked.integer(0, 10**6) if blocked else None, retry.integer(0, 10**6) if retry else None)
 
 
-def _free(place: Place) -> Mapping[str, Any]:
-    """A document as the API has it, unchecked but for what JSON cannot say."""
+def _part(place: Place, struct: str) -> Mapping[str, Any]:
+    """A part of an object as the API has it. Raises InputError for what JSON cannot say and for a field of another type."""
     place.mapping()
     _check_json(place)
-    return place.value  # type: ignore[no-any-return]  # a document, as in the API
+    try:
+        return decoded_part(struct, place.value)
+    except Refused as refused:
+        place.fail(f"is not as the API has it: {refused}")
 
 
 def _check_json(place: Place) -> None:
@@ -351,7 +356,7 @@ def _check_json(place: Place) -> None:
 def _named(place: Place) -> _Named:
     place.mapping(("namespace", "name"))
     namespace = place.get("namespace")
-    return _Named(_object_name(namespace) if namespace else "default", _object_name(place.need("name", "write a name")))
+    return _Named(object_name(namespace) if namespace else "default", object_name(place.need("name", "write a name")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +373,8 @@ def _objects(place: Place) -> tuple[Mapping[str, Any], ...]:
     seen: set[tuple[str, ...]] = set()
     out = []
     for item in place.elements("objects"):
-        _free(item)
+        item.mapping()
+        _check_json(item)
         version, kind_name = item.need("apiVersion", "write apiVersion: nvidia.com/v1"), item.need("kind", "write the kind")
         kind = BY_NAME.get((version.text(), kind_name.text()))
         if kind is None:
@@ -378,24 +384,26 @@ def _objects(place: Place) -> tuple[Mapping[str, Any], ...]:
             item.fail(f"is a {kind.kind}", f"write it under {_WRITTEN_OTHERWISE[kind]}")
         metadata = item.need("metadata", "write metadata: {name: ...}")
         metadata.mapping()
-        name = _object_name(metadata.need("name", "write a name"))
+        name = object_name(metadata.need("name", "write a name"))
         namespace = ""
         if kind.namespaced:
             given = metadata.get("namespace")
-            namespace = _object_name(given) if given else "default"
+            namespace = object_name(given) if given else "default"
         labels = read_labels(metadata.get("labels"))
         try:
-            metadata_of(item.value)
+            document = decoded(kind, item.value)
+            metadata_of(document)
         except Refused as refused:
-            metadata.fail(f"is not as the API has it: {refused}")
-        for part in ("spec", "status"):
-            if (found := item.get(part)) is not None:
-                found.mapping()
+            item.fail(f"is not as the API has it: {refused}")
         if (kind.resource, namespace, name) in seen:
             item.fail(f'is the second {kind.kind} named "{name}"', "objects of one kind and namespace have different names")
         seen.add((kind.resource, namespace, name))
-        placed = {**metadata.value, **({"namespace": namespace} if namespace else {}), **({"labels": labels} if labels else {})}
-        out.append({**item.value, "metadata": placed})
+        placed = {
+            **document["metadata"],
+            **({"namespace": namespace} if namespace else {}),
+            **({"labels": labels} if labels else {}),
+        }
+        out.append({**document, "metadata": placed})
     return tuple(out)
 
 
@@ -403,8 +411,8 @@ def _claim(place: Place) -> ResourceClaim:
     place.mapping(("namespace", "name", "drivers"))
     namespace, drivers = place.get("namespace"), place.get("drivers")
     return ResourceClaim(
-        _object_name(namespace) if namespace else "default",
-        _object_name(place.need("name", "write a name")),
+        object_name(namespace) if namespace else "default",
+        object_name(place.need("name", "write a name")),
         drivers.texts() if drivers else None,
     )
 
@@ -413,12 +421,13 @@ def read_fault(place: Place) -> Fault:
     """A fault. Raises InputError."""
     place.mapping(("method", "path", "query", "body", "skip", "times", "status", "retry_after", "causes"))
     method, skip, times, retry = (place.get(key) for key in ("method", "skip", "times", "retry_after"))
+    path, query, body = (pattern(item) if (item := place.get(key)) else "" for key in ("path", "query", "body"))
     status = place.need("status", 'write an HTTP code, or "drop"')
     return Fault(
         method=method.choice("GET", "POST", "PUT", "PATCH", "DELETE") if method else "",
-        path=_pattern(place, "path"),
-        query=_pattern(place, "query"),
-        body=_pattern(place, "body"),
+        path=path,
+        query=query,
+        body=body,
         skip=skip.integer(0, 10**6) if skip else 0,
         times=times.integer(0, 10**6) if times else None,
         status=DROP if status.value == DROP else status.integer(400, 599),
@@ -429,20 +438,6 @@ def read_fault(place: Place) -> Fault:
 
 def _texts(place: Place) -> dict[str, str]:
     return {key: item.text() for key, item in place.items()}
-
-
-def _pattern(place: Place, key: str) -> str:
-    item = place.get(key)
-    if item is None:
-        return ""
-    value = item.text()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # Python's plans for sets in expressions are not the reader's
-            re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
-        item.fail(f'"{value}" is no regular expression: {error}')
-    return value
 
 
 def _eviction(place: Place) -> str | None:
@@ -607,13 +602,17 @@ def claim_document(claim: ResourceClaim, created: str = EPOCH) -> dict[str, Any]
     return document
 
 
-def daemonset_document(namespace: str, name: str, pods: Sequence[Mapping[str, Any]], created: str = EPOCH) -> dict[str, Any]:
-    """A DaemonSet as the API has it; its template is what its pods show of it."""
-    labels = dict(pods[0]["metadata"]["labels"]) if pods else {"app": name}
+def daemonset_document(
+    namespace: str, name: str, described: Pod | None, pods: Sequence[Mapping[str, Any]], created: str = EPOCH
+) -> dict[str, Any]:
+    """A DaemonSet as the API has it: its template is what the first pod described as its own shows of it, its status counts pods."""
+    labels: dict[str, str] = {"app": name}
     template: dict[str, Any] = {"containers": []}
-    if pods:
-        template["containers"] = [dict(container) for container in pods[0]["spec"]["containers"]]
-        template |= {key: pods[0]["spec"][key] for key in ("nodeSelector",) if key in pods[0]["spec"]}
+    if described:
+        labels = dict(described.labels)
+        template["containers"], _ = _containers(described.containers or _ONE, "main", described.phase, created)
+        if described.node_selector:
+            template["nodeSelector"] = dict(described.node_selector)
     return {
         "kind": "DaemonSet",
         "apiVersion": "apps/v1",

@@ -20,7 +20,7 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import parse_qsl
 
-from simulator.cluster.bodies import JSON, UndecodableError, decode
+from simulator.cluster.bodies import JSON, decode
 from simulator.cluster.discovery import AGGREGATED, OPENAPI_V2_ANSWERED, OPENAPI_V2_PROTOBUF, aggregated, openapi_v2_protobuf
 from simulator.cluster.fake import FakeCluster
 from simulator.cluster.forms import Form, accepted
@@ -264,8 +264,8 @@ class Server:
             return asked, failure(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"Request entity too large: limit is {_LARGEST_BODY}")
         try:
             return asked._replace(body=decode(content_type, raw)), None
-        except UndecodableError as error:
-            return asked, failure(error.code, str(error))
+        except Refused as refused:
+            return asked, refused.response
 
     def _observe(self, asked: Request, status: int | str) -> None:
         if self._observer is not None:

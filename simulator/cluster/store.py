@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from simulator.cluster import discovery, status, validation
 from simulator.cluster import patch as patches
+from simulator.cluster.decoding import decoded
 from simulator.cluster.kinds import (
     BY_NAME,
     BY_PLURAL,
@@ -43,7 +44,7 @@ from simulator.cluster.objects import (
 from simulator.cluster.selecting import Selection, selection
 from simulator.cluster.status import Refused, bad_request
 from simulator.gocompat import GoError
-from simulator.ports import Request, Response
+from simulator.ports import AS_PROTOBUF, Request, Response
 
 _BUDGET_TEXT: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _NO_CONTAINERS: Final = "no container runs in this cluster (dmsim serve), so there is nothing to {}"
@@ -154,20 +155,20 @@ class Store:
         return found
 
     def _first(self, kind: Kind) -> Iterable[dict[str, Any]]:
-        """The objects of a kind that the cluster began with."""
+        """The objects of a kind that the cluster began with, whenever they are first asked for; only what counts pods counts anew."""
         spec, created = self.spec, self._created
         if kind is RESOURCE_CLAIM:
             return [claim_document(claim, created) for claim in spec.resource_claims]
         if kind is DAEMON_SET:
             return [
-                daemonset_document(namespace, name, self._pods_of(namespace, name), created)
+                daemonset_document(namespace, name, self._described(namespace, name), self._pods_of(namespace, name), created)
                 for namespace, name in sorted(spec.daemonsets)
             ]
         placed: Iterable[dict[str, Any]] = ()
         if kind is NAMESPACE:
             names = {
                 *_ALWAYS_THERE,
-                *(key.partition("/")[0] for key in self.pods),
+                *(pod.namespace for pod in spec.pods),
                 *(namespace for namespace, _ in spec.daemonsets),
             }
             names |= {claim.namespace for claim in spec.resource_claims}
@@ -187,6 +188,17 @@ class Store:
             if BY_NAME[document["apiVersion"], document["kind"]] is kind
         ]
         return [*placed, *described]
+
+    def _described(self, namespace: str, name: str) -> Pod | None:
+        """The first pod that a DaemonSet had, if it had any."""
+        return next(
+            (
+                pod
+                for pod in self.spec.pods
+                if pod.namespace == namespace and pod.owner and (pod.owner.kind, pod.owner.name) == (DAEMON_SET.kind, name)
+            ),
+            None,
+        )
 
     def _pods_of(self, namespace: str, name: str) -> list[dict[str, Any]]:
         return [
@@ -332,8 +344,8 @@ class Store:
     # --- writing ----------------------------------------------------------------------------------------------
 
     def _create(self, request: Request, found: Target) -> Response:
-        kind, document = found.kind, _body(request, found.kind)
-        metadata = dict(validation.metadata(document))
+        kind, document = found.kind, decoded(found.kind, _body(request, found.kind))
+        metadata = validation.metadata(document)
         if found.namespace != metadata.setdefault("namespace", found.namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if not found.namespace:
@@ -355,8 +367,8 @@ class Store:
         created = {**document, "kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
         if "status" in kind.subresources and kind is not NODE:
             created.pop("status", None)
-        if kind in _BEGINS_AS:
-            created = {**created, "spec": created.get("spec") or {}, "status": created.get("status") or _BEGINS_AS[kind]}
+            if kind in _BEGINS_AS:
+                created["status"] = _BEGINS_AS[kind]
         if _is_dry_run(request):
             return Response(201, created)
         written = self.put(kind, created)
@@ -378,7 +390,8 @@ class Store:
 
     def _update(self, request: Request, found: Target, current: Document, proposed: Document) -> Document:
         """The object as it is proposed, as far as the request may change it."""
-        kind, old, new = found.kind, current["metadata"], validation.metadata(proposed)
+        kind, old, proposed = found.kind, current["metadata"], decoded(found.kind, proposed)
+        new = validation.metadata(proposed)
         if new.get("name", found.name) != found.name:
             raise bad_request(f"the name of the object ({new['name']}) does not match the name on the URL ({found.name})")
         if new.get("namespace", found.namespace) != found.namespace:
@@ -389,8 +402,7 @@ class Store:
         if new.get("resourceVersion", old["resourceVersion"]) not in {old["resourceVersion"], ""}:
             raise status.conflict(kind, found.name)
         if found.subresource == "status":
-            changed = {**current, "status": {} if proposed.get("status") is None else proposed["status"]}
-            validation.check_parts(kind, changed)
+            changed = {**current, "status": proposed.get("status", {})}
         else:
             kept = {name: old[name] for name in _KEPT if name in old}
             changed = {**proposed, "kind": kind.kind, "apiVersion": kind.api_version}
@@ -467,13 +479,14 @@ class Store:
 
     def _evict(self, request: Request, key: str) -> Response:
         options = _optional(_optional(request.body, "Eviction").get("deleteOptions"), "DeleteOptions")
+        is_dry_run = _is_dry_run(request, options)
         life = self.lives[key]
         budget = life.spec.budget
         if budget and (budget.blocked_attempts is None or life.blocked < budget.blocked_attempts):
-            life.blocked += 1
+            life.blocked += not is_dry_run
             return status.failure(429, _BUDGET_TEXT, retry_after=budget.retry_after, causes=[{"reason": "DisruptionBudget"}])
         self._check_preconditions(POD, self.pods[key], options)
-        if not _is_dry_run(request, options):
+        if not is_dry_run:
             self._let_go(POD, key, options.get("gracePeriodSeconds"))
         return Response(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
@@ -488,8 +501,13 @@ _KEPT: Final = (
     "deletionGracePeriodSeconds",
 )
 """Metadata that no client changes."""
-_BEGINS_AS: Final[Mapping[Kind, Mapping[str, Any]]] = {NODE: {}, POD: {"phase": "Pending"}, NAMESPACE: {"phase": "Active"}}
-"""Kind -> the status of a new one."""
+_BEGINS_AS: Final[Mapping[Kind, Mapping[str, Any]]] = {
+    POD: {"phase": "Pending"},
+    NAMESPACE: {"phase": "Active"},
+    DAEMON_SET: {},
+    RESOURCE_CLAIM: {},
+}
+"""Kind -> the status of a new one, whatever its client wrote."""
 
 
 def _key(document: Document) -> str:
@@ -507,8 +525,8 @@ def _list_document(kind: Kind, metadata: Mapping[str, Any], items: list[dict[str
 
 
 def _body(request: Request, kind: Kind) -> Mapping[str, Any]:
-    """A document of the kind. Raises Refused."""
-    body = _mapping(request.body, kind.kind)
+    """A document of the kind, without the note of how it travelled. Raises Refused."""
+    body = {name: value for name, value in _mapping(request.body, kind.kind).items() if name not in AS_PROTOBUF}
     for field, expected in (("kind", kind.kind), ("apiVersion", kind.api_version)):
         given = body.get(field, expected)
         if given != expected:

@@ -231,7 +231,7 @@ def read_host(place: Place, name: str) -> HostSpec:
         container.mapping(("files", "programs"))
     _check_paths(place)
     os = _os(place.get("os"))
-    return HostSpec(
+    host = HostSpec(
         name=name,
         description=_text(place, "description"),
         source=_text(place, "source"),
@@ -244,10 +244,10 @@ def read_host(place: Place, name: str) -> HostSpec:
         modules=_modules(place),
         installable=tuple(_module_name(item) for item in place.elements("installable_modules")),
         programs=tuple(_program(path, item, os.get("architecture", _X86)) for path, item in place.entries("programs")),
-        links={_key_path(item, path): _link_target(item) for path, item in place.entries("links")},
+        links={_key_path(item, path): link_target(item) for path, item in place.entries("links")},
         files=tuple(_file(path, item) for path, item in place.entries("files")),
-        directories=tuple(_path(item) for item in place.elements("directories")),
-        mounts=tuple(_path(item) for item in place.elements("mounts")),
+        directories=tuple(node_path(item) for item in place.elements("directories")),
+        mounts=tuple(node_path(item) for item in place.elements("mounts")),
         proc_modules=_proc_modules(place),
         container_files=tuple(_file(path, item) for path, item in (container.entries("files") if container else ())),
         container_programs={
@@ -259,6 +259,22 @@ def read_host(place: Place, name: str) -> HostSpec:
         unlink={_key_path(item, key): _answer(item) for key, item in (kernel.entries("unlink") if kernel else ())},
         init_module={key: _answer(item) for key, item in (kernel.entries("init_module") if kernel else ())},
     )
+    for item in (*place.elements("gpus"), *place.elements("pci")):
+        if item.value["address"] in bound_without_module(host):
+            mend = "add {name: nvidia} to modules, or leave the driver out"
+            item.child("driver").fail('is "nvidia", but no module of that name is loaded', mend)
+    return host
+
+
+def bound_without_module(host: HostSpec) -> tuple[str, ...]:
+    """The PCI functions on NVIDIA's driver where nothing says that its module is loaded: no kernel would have it so."""
+    paths = (*(file.path for file in host.files), *host.directories, *host.links)
+    is_loaded = (
+        any(module.name == "nvidia" for module in host.modules)
+        or any(f"{path}/".startswith("/sys/module/nvidia/") for path in paths)
+        or any(line.startswith("nvidia ") for line in (host.proc_modules or "").splitlines())
+    )
+    return () if is_loaded else tuple(function.address for function in host.pci if function.driver == "nvidia")
 
 
 def _check_paths(place: Place) -> None:
@@ -269,7 +285,7 @@ def _check_paths(place: Place) -> None:
             if path in kinds:
                 item.fail(f'"{path}" is also {kinds[path]}', "each path is one thing")
             kinds[path] = word
-    directories = [(_path(item), item) for key in ("directories", "mounts") for item in place.elements(key)]
+    directories = [(node_path(item), item) for key in ("directories", "mounts") for item in place.elements(key)]
     for path, item in (*(pair for section in ("links", "programs", "files") for pair in _paths(place, section)), *directories):
         if path in SHARED and path in kinds:
             item.fail(f'"{path}" cannot be {kinds[path]}', "it is a file system of the kernel's")
@@ -363,7 +379,7 @@ def _function(place: Place, *, gpu: bool) -> PciFunction:
         vendor=_hex(place, "vendor", 4, NVIDIA if gpu else None),
         device=_hex(place, "device", 4, "0x0000"),
         class_=_hex(place, "class", 6, "0x030200" if gpu else "0x020000"),
-        driver=_name(driver) if driver else "",
+        driver=file_name(driver) if driver else "",
         attributes={_attribute(item, key): item.text() for key, item in place.entries("attributes")},
         iommu_group=group.integer(0, 2**20) if (group := place.get("iommu_group")) else None,
         state=state.choice(*GPU_STATES) if (state := place.get("state")) else "ok",
@@ -388,7 +404,8 @@ def _hex(place: Place, key: str, digits: int, default: str | None) -> str:
     return value
 
 
-def _name(place: Place) -> str:
+def file_name(place: Place) -> str:
+    """A name that a file can have."""
     value = place.text()
     if not value or "/" in value or value in {".", ".."} or not value.isprintable():
         place.fail(f'"{value}" is no name', "write a name without slashes")
@@ -447,7 +464,7 @@ def _program(path: str, place: Place, host_architecture: str) -> Program:
     version, interpreter, architecture, other = (
         place.get(key) for key in ("driver_version", "interpreter", "architecture", "exec")
     )
-    needs = tuple(_path(item) for item in place.elements("needs"))
+    needs = tuple(node_path(item) for item in place.elements("needs"))
     if version is not None and any(place.has(key) for key in ("stdout", "stderr", "exit_code", "exec")):
         place.fail("has both driver_version and a fixed answer", "leave one out: with driver_version the host's state decides")
     if version is None and place.has("state"):
@@ -485,7 +502,7 @@ def _version(place: Place) -> str:
 
 
 def _other_program(place: Place, script: Place, path: str) -> str:
-    value = _path(place)
+    value = node_path(place)
     if value == _key_path(script, path):
         place.fail(f'"{value}" is the script itself, which would never end', "name the program it starts")
     return value
@@ -494,7 +511,7 @@ def _other_program(place: Place, script: Place, path: str) -> str:
 def _interpreter(place: Place, given: Place | None, default: str) -> str | None:
     if given is None:
         return None if place.has("interpreter") else default
-    return _path(given)
+    return node_path(given)
 
 
 def _container_program(name: str, place: Place) -> Program:
@@ -530,7 +547,8 @@ def _proc_modules(place: Place) -> str | None:
     return None if place.has("proc_modules") else ""
 
 
-def _link_target(place: Place) -> str:
+def link_target(place: Place) -> str:
+    """Where a link points."""
     value = place.text()
     if not value or "\0" in value:
         place.fail("is no target of a link", "write a path")
@@ -538,10 +556,10 @@ def _link_target(place: Place) -> str:
 
 
 def _key_path(place: Place, path: str) -> str:
-    return _path(Place(path, place.file, place.path))
+    return node_path(Place(path, place.file, place.path))
 
 
-def _path(place: Place) -> str:
+def node_path(place: Place) -> str:
     """A path of the node's that something can be at."""
     path = place.path_text()
     if path == "/":
@@ -555,14 +573,15 @@ def _path(place: Place) -> str:
 def _answer(place: Place, *, pods: bool = False) -> Any:
     value = place.value
     if isinstance(value, list):
-        return tuple(_errno(item) for item in place.list())
+        return tuple(kernel_answer(item) for item in place.list())
     if isinstance(value, dict) and pods:
         place.mapping(("busy_while_pods",))
         return {"busy_while_pods": place.need("busy_while_pods", "write a list of namespace/name").texts()}
-    return _errno(place)
+    return kernel_answer(place)
 
 
-def _errno(place: Place) -> str:
+def kernel_answer(place: Place) -> str:
+    """What the kernel is made to answer one call: "ok", "real" or an errno's name."""
     value = place.text()
     if value not in {"ok", "real"} and errno_number(value) is None:
         place.fail(f'is "{value}"', "write ok, real or the name of an errno such as EBUSY")

@@ -13,7 +13,7 @@ import errno
 import math
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import unquote
@@ -56,7 +56,7 @@ def build_config_from_flags(
         "  Using the inClusterConfig.  This might not work.\n"
     )
     try:
-        return _in_cluster(env, host, output, libraries, stamp)
+        return _in_cluster(env, host, output.stderr, libraries, stamp)
     except GoError as error:
         output.stderr(
             f"W{stamp} client_config.go:{libraries.fallback_line}] error creating inClusterConfig,"
@@ -90,32 +90,19 @@ def kubectl_config(env: Mapping[str, str], host: Host) -> RestConfig:
             continue
         return _from_file(path, host)
     try:
-        return _in_cluster(env, host, _Unheard(), Libraries(), "")
+        return _in_cluster(env, host, lambda _: None, Libraries(), "")  # without a word
     except GoError:
         return NO_CONFIG
 
 
-class _Unheard:
-    """kubectl tries the pod's configuration without a word."""
-
-    def log(self, level: str, message: str) -> None:
-        pass
-
-    def stdout(self, text: str) -> None:
-        pass
-
-    def stderr(self, text: str) -> None:
-        pass
-
-
-def _in_cluster(env: Mapping[str, str], host: Host, output: Output, libraries: Libraries, stamp: str) -> RestConfig:
+def _in_cluster(env: Mapping[str, str], host: Host, stderr: Callable[[str], None], libraries: Libraries, stamp: str) -> RestConfig:
     name, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "")
     if not name or not port:
         raise GoError(_NOT_IN_CLUSTER)
     token = _read(_TOKEN, host)
     failure = _root_ca_failure(host)
     if failure is not None:
-        output.stderr(
+        stderr(
             f"E{stamp} config.go:{libraries.root_ca_line}] Expected to load root CA config from {_ROOT_CA}, but got err: {failure}\n"
         )
     address = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
@@ -277,7 +264,7 @@ class _Loader(yaml.SafeLoader):
     def _float(self, node: yaml.ScalarNode) -> float:
         number = self.construct_yaml_float(node)
         if not math.isfinite(number):
-            raise GoError(f"json: unsupported value: {'NaN' if math.isnan(number) else '+Inf' if number > 0 else '-Inf'}")
+            raise GoError(f"json: unsupported value: { {math.inf: '+Inf', -math.inf: '-Inf'}.get(number, 'NaN') }")
         return number
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
@@ -314,7 +301,7 @@ _Loader.add_constructor(None, _Loader.construct_any)
 _Loader.add_implicit_resolver(f"{_TAG}bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
 _INTEGER: Final = r"[-+]?(0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|0|[1-9][0-9_]*)\Z"
 _Loader.add_implicit_resolver(f"{_TAG}int", re.compile(_INTEGER), list("-+0123456789"))
-_Loader.add_implicit_resolver(f"{_TAG}float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+\Z"), list("-+0123456789"))
+_Loader.add_implicit_resolver(f"{_TAG}float", re.compile(r"[-+]?[0-9]+([eE][-+]?[0-9]+)?\Z"), list("-+0123456789"))
 
 
 def _go_syntax(value: Any) -> str:
@@ -331,6 +318,8 @@ def _go_syntax(value: Any) -> str:
             return "true" if value else "false"
         case None:
             return "interface {}(nil)"
+        case float() if value.is_integer() and abs(value) < 1e21:
+            return str(int(value))
         case _:
             return str(value)
 

@@ -10,13 +10,12 @@ from typing import Any, Final, TypeAlias
 
 from simulator.gocompat import Duration, GoError
 from simulator.kube.rest import RestClient, Waiting, check_name, check_namespace, is_not_found
-from simulator.ports import Request
+from simulator.ports import AS_PROTOBUF, Request
 
 Object: TypeAlias = Mapping[str, Any]
 """A Kubernetes object as its JSON document."""
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
-_PROTOBUF: Final = "protobuf"
 
 
 class Clientset:
@@ -46,7 +45,7 @@ class Clientset:
 
     def delete_pod(self, namespace: str, name: str, options: Object) -> Waiting[Object]:
         """DELETE one pod. The body travels as protobuf, which the trace notes."""
-        body = {"kind": "DeleteOptions", "apiVersion": "v1", **options, "_encoding": _PROTOBUF}
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", **options, **AS_PROTOBUF}
         request = Request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}", {}, body)
         return (yield from self.rest.do("core", request))
 

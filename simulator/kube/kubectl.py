@@ -62,13 +62,9 @@ class _Streams:
     """The standard streams of one process: standard output may be a pipe."""
 
     def __init__(self, output: Output, stdout: Callable[[str], None] | None) -> None:
-        self._output = output
+        self.log = output.log
         self.stdout = stdout or output.stdout
         self.stderr = output.stderr
-
-    def log(self, level: str, message: str) -> None:
-        """Kubectl logs nothing in this form."""
-        self._output.log(level, message)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ pkg/chart/common/util/coalesce.go, pkg/engine/engine.go.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -144,6 +145,8 @@ def as_bool(value: Any) -> bool:
 
 def to_int(value: Any) -> int:
     """`int`: fractions are cut off, a text is read as Go reads a literal, anything else is 0."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return -(2**63)
     if isinstance(value, int | float):
         return int(value)
     if not isinstance(value, str):

@@ -33,7 +33,7 @@ class Quirk:
     def holds_for(self, release: str) -> bool:
         """Does a release have it? Raises ValueError for an unknown one."""
         tags = list(RELEASES)
-        last = tags.index(self.until) if self.until else len(tags) - 1
+        last = tags.index(self.until or tags[-1])
         return tags.index(self.since) <= tags.index(release) <= last
 
 

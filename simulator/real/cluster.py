@@ -28,7 +28,16 @@ from urllib.parse import urlsplit
 
 from simulator.gocompat import errno_of, errno_text, json_marshal, quote
 from simulator.messages import NO_TLS
-from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Credentials, Request, Response, Server
+from simulator.ports import (
+    AS_PROTOBUF,
+    ConnectionDropped,
+    ConnectionFailed,
+    ConnectionRefused,
+    Credentials,
+    Request,
+    Response,
+    Server,
+)
 
 USER_AGENT: Final = "driver-manager/v0.0.0 (linux/amd64) kubernetes/$Format"
 _DIAL_TIMEOUT: Final = 30.0
@@ -211,7 +220,7 @@ def _headers(request: Request, credentials: Credentials) -> dict[str, str | byte
 
 
 def _is_protobuf(body: Mapping[str, Any]) -> bool:
-    return body.get("_encoding") == "protobuf"
+    return AS_PROTOBUF.items() <= body.items()
 
 
 def _body(body: Mapping[str, Any] | None) -> bytes | None:

@@ -198,7 +198,7 @@ def _order(observed: Mapping[str, Any], unobserved: frozenset[str]) -> list[Any]
     for _, kind, index in observed["timeline"]:
         if kind in unobserved:
             continue
-        if kind in _LISTS and index >= len(observed[kind]):
+        if kind in _LISTS and not 0 <= index < len(observed[kind]):
             out.append([kind, None])  # a timeline that points at nothing equals no other
         elif kind == "log":
             item, polling = _entry(observed["log"][index])

@@ -10,8 +10,8 @@ from simulator.kubevirt.packages import GPU_OPERATOR, KUBEVIRT, Package
 from simulator.kubevirt.platform import render
 from simulator.kubevirt.template import RenderError
 from simulator.reading import InputError
+from simulator.recordings.form import COZYSTACK_INPUT, check
 from simulator.recordings.layout import Recording
-from simulator.recordings.worlds import recorded_form
 
 HELM_4: Final = "observed_helm_v4.2.3"
 """Under which name a recording has what Helm 4 says, where that is something else."""
@@ -32,15 +32,15 @@ def _observations(recording: Recording) -> tuple[dict[str, Any], dict[str, Any]]
     if recording.release not in releases():
         raise InputError(recording.file, "", f"is of {recording.release}, which is not known", f"known: {', '.join(releases())}")
     release = cozystack(recording.release)
-    with recorded_form(recording, "input"):
-        if "variant" in recording.input:
-            package = Package(GPU_OPERATOR, recording.input["variant"])
-            policy = {"kinds": list(release.gpu_operator_objects), "cluster_policy": cluster_policy(package, release)}
-            return policy, policy
-        try:
-            packages = render(dict(recording.input["values"] or {}), release)
-        except RenderError as error:
-            return {"error": error.text}, {"error": error.helm_4}
+    check(recording.input, COZYSTACK_INPUT, recording.file, "input")
+    if "variant" in recording.input:
+        package = Package(GPU_OPERATOR, recording.input["variant"])
+        policy = {"kinds": list(release.gpu_operator_objects), "cluster_policy": cluster_policy(package, release)}
+        return policy, policy
+    try:
+        packages = render(recording.input.get("values") or {}, release)
+    except RenderError as error:
+        return {"error": error.text}, {"error": error.helm_4}
     observed: dict[str, Any] = {
         "packages": {name: packages[name].spec() for name in (KUBEVIRT, GPU_OPERATOR) if name in packages},
         "package_names": sorted(packages),

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulator.manager.releases import SHELL_RELEASES
-from simulator.reading import InputError, read_text
+from simulator.reading import InputError, Place, read_text
 
 PROGRAM: Final = "driver-manager"
 VFIO_MANAGE: Final = "vfio-manage"
@@ -134,10 +134,33 @@ def _check_folder(folder: Path) -> None:
 
 
 def _load(path: Path) -> Any:
+    text = read_text(path)
     try:
-        return json.loads(read_text(path))
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(str(path), "", f"is no valid JSON: {error}") from None
+    _check_texts(text, document, path)
+    return document
+
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_PERHAPS_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _check_texts(text: str, document: Any, path: Path) -> None:
+    """Raises InputError at half of a surrogate pair, which only an escape can bring in."""
+    if _PERHAPS_HALF.search(text) is None:
+        return
+    places = [Place(document, str(path))]
+    while places:
+        place = places.pop()
+        if isinstance(place.value, dict):
+            places += (place.child(key) for key in place.value)
+            places += (Place(key, place.file, place.path) for key in place.value)
+        elif isinstance(place.value, list):
+            places += place.list()
+        elif isinstance(place.value, str) and _HALF.search(place.value):
+            place.fail("holds half of a surrogate pair, which is no character", "write the character itself")
 
 
 def _read_unpacked(folder: Path) -> Iterator[Recording]:
@@ -286,9 +309,12 @@ def unpack(path: Path) -> Any:
     """The document of a packed file. Raises InputError for a damaged one."""
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:
-            return json.load(file)
+            text = file.read()
+        document = json.loads(text)
     except (OSError, EOFError, lzma.LZMAError, ValueError, RecursionError) as error:
         raise InputError(str(path), "", f"is damaged: {error}", "fetch it anew") from None
+    _check_texts(text, document, path)
+    return document
 
 
 def make_folder(folder: Path) -> None:

@@ -19,9 +19,9 @@ from simulator.node.plugin.names import PCI_IDS, device_name, devices, get_devic
 from simulator.node.plugin.releases import PLUGINS
 from simulator.node.plugin.v1_4_0 import NvidiaGpuDevice
 from simulator.reading import InputError
+from simulator.recordings.form import PLUGIN_INPUT, check
 from simulator.recordings.layout import Recording
 from simulator.recordings.vfio_worlds import bus_world
-from simulator.recordings.worlds import recorded_form
 from simulator.runners.vfio import make_host
 from simulator.scenario import fixtures
 
@@ -37,16 +37,16 @@ def plugin_observation(recording: Recording) -> dict[str, Any]:
         raise InputError(
             recording.file, "", f"is of {recording.release}, which the model does not know", f"known: {', '.join(PLUGINS)}"
         )
-    with recorded_form(recording, "input"):
-        match recording.input:
-            case {"files": files}:
-                return {"files": [_answers(file) for file in files]}
-            case {"names": listing}:
-                return {"names": _names(_text(listing))}
-            case {"shared": listing}:
-                return {"shared": _shared(_names(_text(listing)))}
-            case _:
-                return _discovery(recording)
+    check(recording.input, PLUGIN_INPUT, recording.file, "input")
+    match recording.input:
+        case {"files": files}:
+            return {"files": [_answers(file) for file in files]}
+        case {"names": listing}:
+            return {"names": _names(_text(listing))}
+        case {"shared": listing}:
+            return {"shared": _shared(_names(_text(listing)))}
+        case _:
+            return _discovery(recording)
 
 
 class _Heard:
@@ -149,7 +149,7 @@ def _text(listing: Mapping[str, Any] | None) -> str:
         case {"parts": list(parts)}:
             return "".join(part if isinstance(part, str) else part[0] * part[1] for part in parts)
         case _:
-            raise ValueError(listing)
+            return ""
 
 
 @cache

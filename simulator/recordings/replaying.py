@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from simulator.kubevirt.cozystack import releases
@@ -12,6 +13,7 @@ from simulator.node.plugin.releases import PLUGINS
 from simulator.reading import InputError
 from simulator.recordings.comparing import Mismatch, exact_mismatches, mismatches, vfio_mismatches
 from simulator.recordings.cozystack_observation import cozystack_observation, cozystack_others
+from simulator.recordings.form import OBSERVED, SHELL_OBSERVED, VFIO_OBSERVED, check
 from simulator.recordings.layout import COZYSTACK, PLUGIN, VFIO_MANAGE, Recording
 from simulator.recordings.observation import observation
 from simulator.recordings.plugin_observation import plugin_observation
@@ -19,7 +21,7 @@ from simulator.recordings.shell_comparing import shell_mismatches
 from simulator.recordings.shell_observation import shell_observation
 from simulator.recordings.vfio_observation import vfio_observation
 from simulator.recordings.vfio_worlds import vfio_world_of
-from simulator.recordings.worlds import recorded_form, world_of
+from simulator.recordings.worlds import world_of
 from simulator.runners.simulated import simulate
 from simulator.runners.vfio import simulate_vfio
 
@@ -67,11 +69,28 @@ def _plain(observed: Mapping[str, Any]) -> dict[str, Any]:
 
 def differences(recording: Recording, simulated: Mapping[str, Any]) -> list[Mismatch]:
     """Every field in which an observation differs from the recording; empty if they agree. Raises InputError."""
-    if recording.neighbour:
-        return [*exact_mismatches(recording.observed, simulated), *_others_that_differ(recording)]
-    with recorded_form(recording, "observed"):
+    with _observed_form(recording):
+        if recording.neighbour:
+            return [*exact_mismatches(recording.observed, simulated), *_others_that_differ(recording)]
         if recording.program == VFIO_MANAGE:
             return vfio_mismatches(recording.release, recording.observed, simulated)
         if recording.release in SHELL_RELEASES:
             return shell_mismatches(recording.observed, simulated, recording.time_bound)
         return mismatches(recording.release, recording.observed, simulated)
+
+
+@contextmanager
+def _observed_form(recording: Recording) -> Iterator[None]:
+    """What breaks on an observation of another form is an InputError that names its place. Looked for only where something breaks."""
+    try:
+        yield
+    except RecursionError:
+        raise InputError(recording.file, "observed", "is nested too deeply", "see the format of recordings") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        form = OBSERVED
+        if recording.program == VFIO_MANAGE:
+            form = VFIO_OBSERVED
+        elif recording.release in SHELL_RELEASES:
+            form = SHELL_OBSERVED
+        check(recording.observed, form, recording.file, "observed")
+        raise  # it is of the form; the mistake is the comparison's

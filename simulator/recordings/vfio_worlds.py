@@ -24,8 +24,9 @@ from simulator.host.pci import (
     WriteFault,
 )
 from simulator.host.spec import File, HostSpec
+from simulator.recordings.form import VFIO_INPUT, check
 from simulator.recordings.layout import Recording
-from simulator.recordings.worlds import environment, recorded_form
+from simulator.recordings.worlds import environment
 from simulator.runners.vfio import PATH, DriverSpec, VfioStep, VfioWorld
 
 _ROOTS: Final = ("/", "/host")
@@ -33,8 +34,8 @@ _ROOTS: Final = ("/", "/host")
 
 def vfio_world_of(recording: Recording) -> VfioWorld:
     """The world a recording was made in. Raises InputError for an input of another form."""
-    with recorded_form(recording, "input"):
-        return _world(recording.input, recording.case)
+    check(recording.input, VFIO_INPUT, recording.file, "input")
+    return _world(recording.input, recording.case)
 
 
 def _world(given: Mapping[str, Any], case: str) -> VfioWorld:
@@ -44,7 +45,7 @@ def _world(given: Mapping[str, Any], case: str) -> VfioWorld:
 def bus_world(given: Mapping[str, Any], case: str, release: str = KERNEL) -> VfioWorld:
     """The bus and the files of a case, before any program runs."""
     files = [File("/busybox/chroot", "", 0o755)]
-    for root in given.get("modprobe_in", _ROOTS):
+    for root in _ROOTS if given.get("modprobe_in") is None else given["modprobe_in"]:
         base = root.rstrip("/")
         files += (File(f"{base}/{program}", "", 0o755) for program in ("sbin/modprobe", "bin/sh"))
     if given.get("modules_alias") is not None:

@@ -7,8 +7,8 @@ otherwise. Its format is described beside the recordings.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Final
 
 from simulator.cluster.objects import (
@@ -25,6 +25,7 @@ from simulator.cluster.objects import (
 )
 from simulator.host.spec import File, HeldByPods, HostSpec, Program
 from simulator.reading import InputError
+from simulator.recordings.form import INPUT, check
 from simulator.recordings.layout import Recording
 from simulator.world import PlannedChange, World
 
@@ -48,19 +49,12 @@ _VFIO_MANAGE: Final = Program("/usr/bin/vfio-manage")
 
 def world_of(recording: Recording) -> World:
     """The world a recording was made in. Raises InputError for an input of another form."""
-    with recorded_form(recording, "input"):
-        return _world(recording.input, recording.case)
-
-
-@contextmanager
-def recorded_form(recording: Recording, part: str) -> Iterator[None]:
-    """Whatever a recording of another form breaks is an InputError that names its file and the part."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise InputError(recording.file, part, f"is of another form: {error!r}", "see the format of recordings") from None
+    check(recording.input, INPUT, recording.file, "input")
+    world = _world(recording.input, recording.case)
+    for name, times in Counter(pod.full_name for pod in world.cluster.pods).items():
+        if times > 1:
+            raise InputError(recording.file, "input.cluster.pods", f'has the pod "{name}" twice', "see the format of recordings")
+    return world
 
 
 def environment(given: Mapping[str, Any], **defaults: str) -> dict[str, str]:
@@ -102,7 +96,7 @@ def _host(given: Mapping[str, Any], case: str) -> HostSpec:
                 command.get("stdout") or "",
                 command.get("stderr") or "",
                 command.get("exit_code") or 0,
-                command.get("mode", 0o755),
+                _mode(command),
             )
             for command in (commands if isinstance(commands, list) else [commands])
         ]
@@ -122,7 +116,7 @@ def _host(given: Mapping[str, Any], case: str) -> HostSpec:
                 f"/usr/bin/{name}",
                 stderr=program.get("stderr") or "",
                 exit_code=program.get("exit_code") or 0,
-                mode=program.get("mode", 0o755),
+                mode=_mode(program),
             )
             for name, program in (given.get("container_commands") or {}).items()
         },
@@ -136,6 +130,11 @@ def _host(given: Mapping[str, Any], case: str) -> HostSpec:
         umount=_answers(given.get("umount")),
         unlink=_answers(given.get("unlink")),
     )
+
+
+def _mode(given: Mapping[str, Any]) -> int:
+    mode = given.get("mode")
+    return 0o755 if mode is None else int(mode)
 
 
 def _answers(given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -186,7 +185,7 @@ def _pod(given: Mapping[str, Any]) -> Pod:
         owner=Owner(
             owner["kind"],
             owner["name"],
-            owner.get("controller", True),
+            owner.get("controller") is not False,
             owner.get("apiVersion") or default_api_version(owner["kind"]),
         )
         if owner

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from simulator.reading import InputError, read_text
+from simulator.recordings.form import OBSERVED, check
 from simulator.recordings.layout import Recording
-from simulator.recordings.worlds import recorded_form, world_of
+from simulator.recordings.worlds import world_of
 from simulator.runners.container.unfit import Unfit
 from simulator.verifying.images import RunsWorlds
 from simulator.verifying.judging import Model, Observation, Verdict, judge, plain
@@ -21,8 +22,7 @@ Observe = Callable[[Recording, World], Observation]
 def judge_case(case: Recording, observe: Observe, model: Model) -> Verdict:
     """What came of a case. Raises InputError."""
     world = world_of(case)
-    with recorded_form(case, "observed"):
-        return judge(case.case, world, lambda: observe(case, world), model)
+    return judge(case.case, world, lambda: observe(case, world), model)
 
 
 def run_now(image: RunsWorlds) -> Observe:
@@ -44,6 +44,7 @@ def recorded_in(folder: Path) -> Observe:
         if not isinstance(document, dict) or not isinstance(document.get("observed"), dict):
             raise InputError(str(path), "", 'lacks the key "observed"', "record it again")
         observed: Observation = document["observed"]
+        check(observed, OBSERVED, str(path), "observed")
         return observed
 
     return observe

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from simulator import labels
 from simulator.cluster.objects import DROP, Budget, ClusterSpec, Container, Fault, Node, Owner, Pod, ResourceClaim
 from simulator.config import FLAGS, FORCE_REINSTALL
-from simulator.host.spec import File, HostSpec, Module, PciFunction, Program
+from simulator.host.spec import File, HostSpec, Module, PciFunction, Program, bound_without_module
 from simulator.manager.steps import MODULES
 from simulator.scenario import in_pod
 from simulator.world import PlannedChange, World
@@ -164,6 +164,13 @@ _LOADED = st.sampled_from(
     ]
 )
 
+
+def _with_its_module(host: HostSpec) -> HostSpec:
+    """The host, its GPUs free where they are on a driver whose module is not loaded."""
+    stray = bound_without_module(host)
+    return replace(host, pci=tuple(replace(each, driver="") if each.address in stray else each for each in host.pci))
+
+
 hosts = st.builds(
     HostSpec,
     name=st.just("random"),
@@ -215,7 +222,7 @@ hosts = st.builds(
     delete_module=st.dictionaries(st.sampled_from([*MODULES, "nouveau"]), ANSWERS, max_size=2),
     umount=st.dictionaries(_PATHS, ANSWERS, max_size=2),
     unlink=st.dictionaries(st.just("/run/nvidia/nvidia-driver.pid"), ANSWERS, max_size=1),
-)
+).map(_with_its_module)
 
 _TEXTS = {
     "bool": _seldom(st.sampled_from(["", "maybe"]), st.sampled_from(["true", "true", "false"])),
@@ -288,7 +295,7 @@ def shortened(world: World) -> World:
         cluster=replace(world.cluster, pods=pods, validates=True),
         env=env,
         changes=tuple(replace(change, after=min(change.after, _LONGEST_WAIT)) for change in world.changes),
-        signal=(world.signal[0], min(max(world.signal[1], 1.0), _LONGEST_WAIT)) if world.signal else None,
+        signal=(world.signal[0], min(world.signal[1], _LONGEST_WAIT)) if world.signal else None,
         stop_after=WATCHED,
         pid_1=True,
     )

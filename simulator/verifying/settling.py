@@ -60,13 +60,6 @@ def _end(outcome: Outcome) -> tuple[object, ...]:
     return after.node, sorted(after.pods), after.mounts, dict(after.files), after.modules
 
 
-def _is_clear_of_its_end(world: World, outcome: Outcome) -> bool:
-    """Does the program end well before a signal or the end of watching, or well after it would?"""
-    elapsed = outcome.elapsed / SECOND
-    moments = [world.stop_after, *([world.signal[1]] if world.signal else [])]
-    return all(abs(elapsed - moment) > 2 * SLACK or elapsed == moment for moment in moments)
-
-
 def _put_off(world: World, by: float) -> World:
     """Everything that happens by itself, and takes time at all, so many seconds later."""
     if not by:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from simulator.cluster.objects import ClusterSpec, Node
-from simulator.host.spec import HostSpec
+from simulator.host.spec import HostSpec, bound_without_module
 from simulator.scenario import in_pod
 from simulator.world import World
 
@@ -39,7 +39,7 @@ def shrunk(world: World, first_of: FirstOf, *, runs: int, at_once: int = 1) -> t
         candidates = (
             (edit, candidate)
             for edit, candidate in simpler(world, plain_world(world))
-            if edit not in failed and repr(candidate) not in seen
+            if edit not in failed and repr(candidate) not in seen and not bound_without_module(candidate.host)
         )
         batch = list(islice(candidates, min(at_once, runs - tried)))
         if not batch and not smaller_since:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.main import SUBCOMMANDS, main
+from simulator.recordings.layout import Recording, write_recording, write_whole
+from simulator.recordings.replaying import replayed
 from simulator.scenario import fixtures
 
 HOST = "ubuntu-24.04-driver-580-open"
@@ -374,6 +377,45 @@ def test_a_reader_that_goes_away_early_is_no_error():
         cwd=Path(__file__).parents[2],
     )
     assert (done.stdout, done.stderr) == ("{", "")
+
+
+SNOWMAN = """\
+description: "a \N{SNOWMAN}"
+gpus: [{address: "0000:3b:00.0"}]
+programs: {/usr/bin/nvidia-smi: {stdout: "\N{SNOWMAN}\\n"}}
+"""
+
+
+ASCII = {"PYTHONIOENCODING": "ascii"}
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments"),
+    [
+        (ASCII, ("run", "--host", "h.yaml", "--env", "NODE_NAME=n")),
+        (C_LOCALE, ("run", "--host", "h.yaml", "--env", "NODE_NAME=n")),
+        (ASCII, ("hosts", "h.yaml")),
+        (ASCII, ("compare", "v0.9.0", "v0.12.0", "--host", "h.yaml", "--env", "FORCE_REINSTALL=\N{SNOWMAN}", "-o", "markdown")),
+        (ASCII, ("replay", "recordings")),
+        (C_LOCALE, ("replay", "recordings")),
+    ],
+)
+def test_characters_that_the_output_has_not(settings, arguments, tmp_path):
+    """Are written escaped, by every subcommand; none ends in a traceback."""
+    (tmp_path / "h.yaml").write_text(SNOWMAN, encoding="utf-8")
+    case = Recording("c", "v0.9.0", {"args": ["--help"]}, {}, "")
+    write_whole(tmp_path / "recordings/cases/c.json", json.dumps({"input": case.input}))
+    write_recording(tmp_path / "recordings/recordings", case.release, case.case, {**replayed(case), "stdout": "\N{SNOWMAN}"})
+    done = subprocess.run(
+        [sys.executable, "-m", "simulator", *arguments],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **settings},
+    )
+    assert (done.returncode, done.stderr) == (int("replay" in arguments), b"")
+    assert b"\\u2603" in done.stdout
 
 
 def test_a_start_that_no_clock_shows(capsys):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.cluster.bodies import JSON, PROTOBUF, YAML, UndecodableError, decode
+from simulator.cluster.bodies import JSON, PROTOBUF, YAML, decode
+from simulator.cluster.status import Refused
 
 
 def field(number, value):
@@ -74,9 +75,9 @@ def test_protobuf(raw, document):
 )
 def test_protobuf_that_cannot_be_read(raw, code):
     """A kind that is not read here is 415, a broken message 400."""
-    with pytest.raises(UndecodableError) as caught:
+    with pytest.raises(Refused) as caught:
         decode(PROTOBUF, raw)
-    assert caught.value.code == code
+    assert caught.value.response.status == code
 
 
 @pytest.mark.parametrize("content_type", [JSON, "application/merge-patch+json", "application/json; charset=utf-8", ""])
@@ -111,17 +112,50 @@ BILLION = b"a: &a [x, x, x, x, x, x, x, x, x, x]\n" + b"\n".join(
         (YAML, b"2: x", 400, "a key of the body is no text"),
         (YAML, b"a: 2026-01-01", 400, "a date is no value of JSON"),
         (YAML, b"!!python/object:os.system {}", 400, "yaml: "),
+        (YAML, b"a: !!bool x", 400, "yaml: a value does not fit its tag"),
+        (YAML, b"a: !!int ''", 400, "yaml: a value does not fit its tag"),
+        (YAML, b"a: !!timestamp x", 400, "yaml: a value does not fit its tag"),
         (YAML, BILLION, 413, "holds more than 500000 values"),
         ("text/plain", b"x", 415, "accepted media types include: application/json, application/yaml, application/vnd.kubernetes"),
     ],
 )
 def test_bodies_that_cannot_be_read(content_type, raw, code, text):
     """One error, in one line."""
-    with pytest.raises(UndecodableError) as caught:
+    with pytest.raises(Refused) as caught:
         decode(content_type, raw)
-    assert caught.value.code == code
+    assert caught.value.response.status == code
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@given(
+    st.sampled_from(
+        [
+            "bool",
+            "int",
+            "float",
+            "null",
+            "str",
+            "timestamp",
+            "binary",
+            "seq",
+            "map",
+            "set",
+            "omap",
+            "pairs",
+            "merge",
+            "value",
+            "python/none",
+        ]
+    ),
+    st.sampled_from(
+        ["", "x", "''", "-", "0x", "1:1", "2026-13-01", "[a]", "{a: b}", "[[a, b], c]", "[{a: b}]", "{[a]: b}", "{<<: x}"]
+    ),
+)
+def test_any_tag_on_any_value(tag, value):
+    """Is a document, or one refusal."""
+    with contextlib.suppress(Refused):
+        decode(YAML, f"a: !!{tag} {value}\n".encode())
 
 
 @given(
@@ -129,6 +163,6 @@ def test_bodies_that_cannot_be_read(content_type, raw, code, text):
     st.binary(max_size=60) | st.binary(max_size=60).map(lambda raw: b"k8s\x00" + raw),
 )
 def test_decoding_never_crashes(content_type, raw):
-    """A document that can travel as JSON, or UndecodableError."""
-    with contextlib.suppress(UndecodableError):
+    """A document that can travel as JSON, or Refused."""
+    with contextlib.suppress(Refused):
         json.dumps(decode(content_type, raw), allow_nan=False).encode()

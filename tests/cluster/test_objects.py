@@ -56,8 +56,8 @@ def test_objects():
         ("{apiVersion: v1, kind: ConfigMap}", 'objects[0] lacks the key "metadata"'),
         ("{apiVersion: v1, kind: ConfigMap, metadata: {name: A!}}", 'objects[0].metadata.name "A!" is no name'),
         ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {b: '!'}}}", 'objects[0].metadata.labels.b "!" is an impossible'),
-        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, finalizers: x}}", "objects[0].metadata is not as the API has it: json:"),
-        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, spec: 1}", "objects[0].spec is"),
+        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, finalizers: x}}", "objects[0] is not as the API has it: json: cannot unmarshal string into Go struct field ObjectMeta.metadata.finalizers"),
+        ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, spec: 1}", "objects[0] is not as the API has it: json: cannot unmarshal number into Go struct field ConfigMap.spec"),
         ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "objects[1] is the second"),
         ("7", "objects[0] is"),
         ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, x: [.nan]}", "objects[0].x[0] is nan, which is nothing that JSON can say"),
@@ -73,7 +73,36 @@ def test_objects_that_are_none(item, text):
 
 
 @pytest.mark.parametrize("text", ["node: {status: []}", "pods: [{name: p, status: x}]"])
-def test_a_status_that_is_none(text):
+def test_a_status_that_is_no_mapping(text):
     """Is refused."""
     with pytest.raises(InputError, match="not a mapping"):
         cluster(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "problem"),
+    [
+        ("pods: [{name: p, status: {phase: [x]}}]", "pods[0].status", "array into Go struct field PodStatus.phase of type string"),
+        (
+            "pods: [{name: p, status: {resourceClaimStatuses: x}}]",
+            "pods[0].status",
+            "string into Go struct field PodStatus.resourceC",
+        ),
+        (
+            "pods: [{name: p, resource_claims: [{name: 1}]}]",
+            "pods[0].resource_claims[0]",
+            "field PodResourceClaim.name of type string",
+        ),
+        (
+            "pods: [{name: p, resource_claim_statuses: [{name: []}]}]",
+            "pods[0].resource_claim_statuses[0]",
+            "field PodResourceClaimStatus.name of type string",
+        ),
+    ],
+)
+def test_a_part_of_another_type(text, place, problem):
+    """Is refused with its place, before a release reads it."""
+    with pytest.raises(InputError) as caught:
+        cluster(text)
+    assert str(caught.value).startswith(f"c.yaml: {place} is not as the API has it: json: cannot unmarshal ")
+    assert problem.replace("field PodResourceClaimStatus.name of type string", "PodResourceClaimStatus.name") in str(caught.value)

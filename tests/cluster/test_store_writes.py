@@ -155,7 +155,7 @@ def test_generated_names():
             "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map",
         ),
         (MAPS, config_map(finalizers="x"), 400, "BadRequest", "ObjectMeta.metadata.finalizers of type []string"),
-        (MAPS, config_map(ownerReferences=[{}]), 400, "BadRequest", "ObjectMeta.metadata.ownerReferences of type"),
+        (MAPS, config_map(ownerReferences=[{}]), 400, "BadRequest", "metadata.ownerReferences.kind: Required value"),
         (MAPS, config_map(5), 400, "BadRequest", "ObjectMeta.metadata.name of type string"),
         (
             MAPS,
@@ -171,7 +171,13 @@ def test_generated_names():
             "BadRequest",
             "kind in the data (Pod) does not match the expected one (ConfigMap)",
         ),
-        (MAPS, {"metadata": "x"}, 400, "BadRequest", "cannot restore struct from: string"),
+        (
+            MAPS,
+            {"metadata": "x"},
+            400,
+            "BadRequest",
+            "cannot unmarshal string into Go struct field ConfigMap.metadata of type v1.ObjectMeta",
+        ),
         (MAPS, [], 400, "BadRequest", "the object provided is unrecognized"),
         (MAPS, None, 400, "BadRequest", "the object provided is unrecognized"),
         ("/api/v1/namespaces/no/configmaps", config_map(), 404, "NotFound", 'namespaces "no" not found'),
@@ -182,7 +188,13 @@ def test_generated_names():
             "Invalid",
             'Pod "p" is invalid: spec.containers: Required value',
         ),
-        ("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": 1}, 400, "BadRequest", "Pod.spec of type PodSpec"),
+        (
+            "/api/v1/namespaces/default/pods",
+            {"metadata": {"name": "p"}, "spec": 1},
+            400,
+            "BadRequest",
+            "Pod.spec of type v1.PodSpec",
+        ),
         (
             "/api/v1/namespaces/default/pods",
             {"metadata": {"name": "p"}, "spec": {"containers": [{}]}},
@@ -304,15 +316,26 @@ def test_status_is_a_subresource():
 
 
 def test_dry_runs_change_nothing():
-    """Whatever the verb."""
-    api = Api(Pod("a", "p", termination=0), node=Node("n"))
+    """Whatever the verb; a budget that blocks an eviction says so, but has not spent anything."""
+    api = Api(Pod("a", "p", termination=0, budget=Budget(1)), node=Node("n"))
     api.ok("POST", MAPS, config_map("m"), dryRun="All")
     api.ok("PATCH", "/api/v1/nodes/n", {"metadata": {"labels": {"x": "y"}}}, patch.MERGE, dryRun="All")
     api.ok("DELETE", f"{PODS}/p", {"dryRun": ["All"]})
-    api.ok("POST", f"{PODS}/p/eviction", {"deleteOptions": {"dryRun": ["All"]}})
+    dry_eviction = (f"{PODS}/p/eviction", {"deleteOptions": {"dryRun": ["All"]}})
+    assert [api.ask("POST", *dry_eviction).status for _ in range(2)] == [429, 429]
     api.ok("DELETE", "/api/v1/nodes/n", dryRun="All")
     assert (api.names(MAPS), api.names("/api/v1/nodes"), api.names("/api/v1/pods")) == ([], ["n"], ["p"])
+    assert [api.ask("POST", f"{PODS}/p/eviction", {}).status, api.ask("POST", *dry_eviction).status] == [429, 201]
+    assert api.names("/api/v1/pods") == ["p"]
     assert api.cluster.store.version == 1
+
+
+def test_how_a_body_travelled_is_no_part_of_an_object():
+    """The note that it was protobuf is for the trace."""
+    api = Api()
+    made = api.ok("POST", MAPS, {**config_map(), "_encoding": "protobuf"})
+    replaced = api.ok("PUT", f"{MAPS}/m", {**config_map(), "data": {}, "_encoding": "protobuf"})
+    assert "_encoding" not in {**made, **replaced}
 
 
 def test_deleting():
@@ -476,3 +499,29 @@ def test_every_kind_is_served(kind):
     assert "new" in [item["metadata"]["name"] for item in listed["items"]]
     api.ok("DELETE", f"{path}/new")
     assert api.error("GET", f"{path}/new")[2] == f'{kind.resource} "new" not found'
+
+
+def test_what_is_first_asked_for_late_is_as_it_began():
+    """Namespaces and DaemonSets' templates are what was described; only the pods are counted as they are now."""
+    owner = Owner("DaemonSet", "ds")
+
+    def clusters():
+        for early in (True, False):
+            api = Api(Pod("a", "p", {"app": "x"}, owner=owner, node_selector={"k": "v"}), Pod("a", "q", {"app": "y"}, owner=owner),
+                      Pod("b", "r"), daemonsets=frozenset({("a", "ds")}))  # fmt: skip
+            if early:
+                api.names("/api/v1/namespaces")
+                api.names("/apis/apps/v1/daemonsets")
+            api.ok("DELETE", f"{PODS}/p", gracePeriodSeconds="0")
+            api.ok("DELETE", "/api/v1/namespaces/b/pods/r", gracePeriodSeconds="0")
+            yield api.names("/api/v1/namespaces"), api.ok("GET", "/apis/apps/v1/namespaces/a/daemonsets/ds")
+
+    (early_names, early), (late_names, late) = clusters()
+    assert "b" in late_names
+    assert late_names == early_names
+    assert (late["spec"], late["status"]) == (early["spec"], early["status"])
+    assert late["spec"]["template"]["spec"] == {
+        "containers": [{"name": "main-0", "resources": {}}],
+        "nodeSelector": {"k": "v"},
+    }
+    assert late["status"]["desiredNumberScheduled"] == 1

@@ -253,6 +253,30 @@ def test_what_a_function_is(class_, display, gpu, switch):
     assert (function.is_display, function.is_gpu, function.is_switch) == (display, gpu, switch)
 
 
+ON_NVIDIA = 'gpus: [{address: "0000:3b:00.0"}, {address: "0000:18:00.0", driver: nvidia}]\n'
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "modules: [{name: nvidia}]",
+        "files: {/sys/module/nvidia/refcnt: '0'}",
+        "directories: [/sys/module/nvidia]",
+        'proc_modules: "nvidia 1 0 - Live 0x0\\n"',
+    ],
+)
+def test_a_gpu_on_a_driver_whose_module_is_loaded(more):
+    """However the module is described."""
+    assert read(ON_NVIDIA + more).pci[0].driver == "nvidia"
+
+
+@pytest.mark.parametrize("more", ["", "modules: [{name: nvidia_uvm}]", "files: {/sys/module/nvidia_uvm/refcnt: '0'}"])
+def test_a_gpu_on_a_driver_whose_module_is_not_loaded(more):
+    """No kernel has it so."""
+    text = refusal(ON_NVIDIA + more)
+    assert 'gpus[1].driver is "nvidia", but no module of that name is loaded; add {name: nvidia} to modules' in text
+
+
 # --- anything ----------------------------------------------------------------------------------------------------------
 
 wrong = st.none() | st.booleans() | st.integers(-3, 2**33) | st.text(max_size=6) | st.just([]) | st.just({"x": []})

@@ -322,6 +322,12 @@ BROKEN = [
     ("a: !!timestamp abc", "yaml: cannot decode !!str `abc` as a !!timestamp"),
     ("a: !!binary x", "yaml: !!binary value contains invalid base64 data"),
     ("a: {[b]: c}", 'yaml: invalid map key: []interface {}{"b"}'),
+    (
+        "users: [{name: x, user: {as-groups: [a, ~]}},{name: x}]",
+        'error converting *[]NamedAuthInfo into *map[string]*api.AuthInfo: duplicate name "x" in list: [{x { []  []     [a ] map[]   <nil> <nil> []}} {x { []  []     [] map[]   <nil> <nil> []}}]',
+    ),
+    ("{a: 1, b: 2}: c", 'yaml: invalid map key: map[interface {}]interface {}{"a":1, "b":2}'),
+    ("? [012, 08, 1_0, 0x1F, 0o17, -0b11, +5, 1e3]\n: c", "yaml: invalid map key: []interface {}{10, 8, 10, 31, 15, -3, 5, 1000}"),
     ("{a: b}: c", 'yaml: invalid map key: map[interface {}]interface {}{"a":"b"}'),
     (
         "? [true, no, ~, 1, 1.5, {a: b}]\n: c",

@@ -89,9 +89,11 @@ def test_where_helm_4_says_otherwise(tmp_path, capsys):
         ({"observed": {}, "chart": "other v1 x"}, "no recording of a known form"),
         ({"observed": {}, "chart": "cozystack ../x y"}, "which is no name"),
         ({"observed": {}, "chart": "cozystack v0.1.0 x", "values": {}}, "which is not known"),
-        ({"observed": {}, "chart": "cozystack v1.6.2 x", "values": 5}, "of another form"),
-        ({"observed": {}, "chart": "cozystack v1.6.2 x", "variant": "none"}, "of another form"),
-        ({"observed": {}, "chart": "cozystack v1.6.2 x"}, "of another form"),
+        ({"observed": {}, "chart": "cozystack v1.6.2 x", "values": 5}, r"input\.values is the number 5"),
+        (
+            {"observed": {}, "chart": "cozystack v1.6.2 x", "variant": "none"},
+            r'input\.variant is "none"; write "default" or "vgpu"',
+        ),
     ],
 )
 def test_a_file_of_another_form(tmp_path, document, problem):
