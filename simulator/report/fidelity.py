@@ -80,8 +80,8 @@ _OTHERS: Final = (
         PLUGIN,
         "The sandbox device plugin",
         (
-            "What it finds on a bus and how it names it; a recording may hold many names. That it waits, registers and hands out is\n"
-            "modelled from its source, and so is v1.4.0.\n"
+            "What it finds on a bus and how it names it; a recording may hold many names. v1.4.0, and what `Allocate` hands out in each\n"
+            "release, were held against the built program on random nodes. That it waits and registers is modelled from its source.\n"
         ),
     ),
     (
