@@ -22,6 +22,7 @@ SUBCOMMANDS: Final = {
     "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
     "compare": "what changes between two releases, and by which named change",
+    "resource-names": "what the sandbox device plugin calls each NVIDIA device of a pci.ids file",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }
@@ -37,7 +38,7 @@ commands (each has --help):
 
 try this first:
   dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
-""".format("\n".join(f"  {name:<13} {text}" for name, text in SUBCOMMANDS.items()))
+""".format("\n".join(f"  {name:<14} {text}" for name, text in SUBCOMMANDS.items()))
 
 
 class Parser(argparse.ArgumentParser):
