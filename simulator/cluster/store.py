@@ -215,8 +215,8 @@ class Store:
         self.version += 1
         written = {**document, "metadata": {**document["metadata"], "resourceVersion": str(self.version)}}
         objects, key = self.objects(kind), _key(written)
-        self._note(Change(self.version, kind, objects.get(key), written))
-        objects[key] = written
+        before, objects[key] = objects.get(key), written
+        self._note(Change(self.version, kind, before, written))
         return written
 
     def remove(self, kind: Kind, key: str) -> None:

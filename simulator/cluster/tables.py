@@ -301,6 +301,15 @@ def _pod_restarts(pod: Document, now: datetime.datetime) -> str:
     return f"{restarts} ({age(max(ends), now)} ago)" if restarts and ends else str(restarts)
 
 
+def pod_status(pod: Document) -> tuple[str, int]:
+    """The STATUS that `kubectl get pods` shows, and the number of restarts."""
+    counted = _mappings(pod, ".status.initContainerStatuses") if _initializing(pod) else _counted(pod)
+    return _pod_status(pod, _NO_TIME), sum(_number(status, ".restartCount") for status in counted)
+
+
+_NO_TIME: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)
+
+
 def _pod_gates(pod: Document, _: datetime.datetime) -> str:
     gates = _mappings(pod, ".spec.readinessGates")
     conditions = {_text(each, ".type"): each.get("status") for each in _mappings(pod, ".status.conditions")}

@@ -12,6 +12,7 @@ their own NVML and with a stub; kmod's libkmod-module.c; NVIDIA's open kernel mo
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import posixpath
@@ -72,7 +73,8 @@ class Commands:
         self.tree = tree
         self.kernel = kernel
         self.architecture = spec.architecture
-        self.installable = frozenset(spec.installable)
+        self.installable = set(spec.installable)
+        """Modules that are on disk; whoever removes one takes it out."""
         self._chroot = CHROOTS[flavour]
         self._init_module = Answers(spec.init_module)
         self._functions: Sequence[PciFunction] = spec.pci
@@ -83,6 +85,12 @@ class Commands:
             except OSError:
                 continue
             self._programs[id(node)] = (node, program)
+
+    def of_image(self, flavour: str) -> Commands:
+        """The same host's programs, started by the `chroot` of another image."""
+        other = copy.copy(self)
+        other._chroot = CHROOTS[flavour]
+        return other
 
     def chroot(self, argv: Sequence[str], path: Sequence[str]) -> ProcessResult:
         """`chroot ROOT COMMAND ...` of the image."""

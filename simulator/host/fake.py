@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -47,9 +48,7 @@ class FakeHost:
         self.spec = spec
         self.path = tuple(path)
         self.tree: Tree = fresh(spec)
-        for name, folder in image.items():
-            if name not in spec.container_programs:
-                self.tree.write(f"{folder}/{name}", "", 0o755)
+        self._add_programs(image)
         self.kernel = Kernel(spec, self.tree, pod_exists)
         self.commands = Commands(self.tree, self.kernel, spec, chroot)
         self._container: Mapping[str, Program | None] = spec.container_programs
@@ -60,6 +59,20 @@ class FakeHost:
         self.on_modprobe: Callable[[str, Sequence[str], int, list[str]], None] = lambda _root, _argv, _code, _taken: None
         """Hears of each modprobe that was found: its root, its argv, its exit code, the functions its drivers took."""
         self._modprobe_calls: dict[str, int] = {}
+
+    def _add_programs(self, image: Mapping[str, str]) -> None:
+        for name, folder in image.items():
+            if name not in self.spec.container_programs:
+                self.tree.write(f"{folder}/{name}", "", 0o755)
+
+    def of_image(self, path: Sequence[str], chroot: str = "busybox", image: Mapping[str, str] = MappingProxyType({})) -> FakeHost:
+        """The same host as the container of another image has it: a PATH, a `chroot` and programs of its own, all else shared."""
+        other = copy.copy(self)
+        other.path = tuple(path)
+        other.commands = self.commands.of_image(chroot)
+        other.own_programs = {}
+        other._add_programs(image)
+        return other
 
     def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program of the container. Raises CommandNotFound."""

@@ -1,1 +1,1 @@
-"""The programs around driver-manager on a GPU node: the sandbox validator, the sandbox device plugin, vfio-manager's pod."""
+"""A GPU node over time: its host, kubelet and operator, and the programs around driver-manager, on one clock."""

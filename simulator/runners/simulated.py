@@ -10,7 +10,7 @@ import datetime
 import errno
 import random
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from simulator.clock import VirtualClock
 from simulator.cluster.fake import FakeCluster
@@ -45,10 +45,24 @@ SIGNAL_NUMBERS: Final = {"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "USR1": 10, "
 _GO_RUNTIME_EXIT: Final = 2
 
 
+class WaitingClock(Protocol):
+    """The clock of a program: it can also wait for something to be so."""
+
+    @property
+    def now(self) -> Duration:
+        """The time that has passed."""
+
+    def sleep(self, span: Duration) -> None:
+        """Let time pass."""
+
+    def wait(self, span: Duration, ready: Callable[[], bool]) -> bool:
+        """Let time pass until something is so, at most this long: is it so?"""
+
+
 class _Recorder:
     """All ports at once, each act passed on and noted."""
 
-    def __init__(self, host: FakeHost, cluster: FakeCluster, clock: VirtualClock, seed: int, events: list[Event]) -> None:
+    def __init__(self, host: FakeHost, cluster: FakeCluster, clock: WaitingClock, seed: int, events: list[Event]) -> None:
         self.events = events
         self._host, self._cluster, self._clock = host, cluster, clock
         self._random = random.Random(seed)  # noqa: S311  # jitter, seeded by the scenario
@@ -180,11 +194,31 @@ def execute(
     note_tree: bool = False,
     events: list[Event] | None = None,
 ) -> Outcome:
-    """Run a resolved flow against a host and a cluster that are already made."""
+    """Run a resolved flow against a host and a cluster that are already made, with what the world says happens meanwhile."""
+    noted: list[Event] = [] if events is None else events
+    _plan(world, noted, host, cluster, clock, deaf=resolved.deaf and world.pid_1)
+    return run_program(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=noted)
+
+
+def run_program(
+    world: World,
+    resolved: Flow | ShellFlow,
+    host: FakeHost,
+    cluster: FakeCluster,
+    clock: WaitingClock,
+    start: datetime.datetime = START,
+    *,
+    note_tree: bool = False,
+    events: list[Event] | None = None,
+) -> Outcome:
+    """The program alone, on a host, a cluster and a clock that others use too: nothing is planned, no signal comes.
+
+    Of the world its settings count. Events have the clock's times, `start` is the date of its zero.
+    """
     host.own_programs["vfio-manage"] = as_child(resolved.release.tag, host, world.env, resolved.without)
     recorder = _Recorder(host, cluster, clock, world.seed, [] if events is None else events)
+    began = clock.now
     before = state_of(host, cluster, note_tree=note_tree)
-    _plan(world, recorder, host, cluster, clock, deaf=resolved.deaf and world.pid_1)
 
     def stamp() -> str:
         moment = start + datetime.timedelta(microseconds=clock.now // 1000)
@@ -210,7 +244,7 @@ def execute(
     except Stopped:
         exit_code, stopped = None, int(world.stop_after)
     after = state_of(host, cluster, note_tree=note_tree)
-    return Outcome(resolved.release.tag, exit_code, recorder.events, clock.now, before, after, panic, stopped)
+    return Outcome(resolved.release.tag, exit_code, recorder.events, clock.now - began, before, after, panic, stopped)
 
 
 def state_of(host: FakeHost, cluster: FakeCluster, *, note_tree: bool) -> State:
@@ -232,12 +266,12 @@ def _signal_exit(name: str, *, pid_1: bool) -> int:
     return _GO_RUNTIME_EXIT if pid_1 and name != "KILL" else -SIGNAL_NUMBERS.get(name, 15)
 
 
-def _plan(world: World, recorder: _Recorder, host: FakeHost, cluster: FakeCluster, clock: VirtualClock, *, deaf: bool) -> None:
+def _plan(world: World, events: list[Event], host: FakeHost, cluster: FakeCluster, clock: VirtualClock, *, deaf: bool) -> None:
     """What happens meanwhile. As process 1 a shell is `deaf`: the kernel keeps signals from it that it does not handle."""
 
     def happen(change: PlannedChange) -> Callable[[], None]:
         def happens() -> None:
-            recorder.events.append(Change(clock.now, change.document()))
+            events.append(Change(clock.now, change.document()))
             host.change(change.write, change.remove)
             for pod in change.delete_pods:
                 cluster.delete_pod(pod)
@@ -246,7 +280,7 @@ def _plan(world: World, recorder: _Recorder, host: FakeHost, cluster: FakeCluste
 
     def signalled() -> None:
         assert world.signal is not None
-        recorder.events.append(Signal(clock.now, world.signal[0]))
+        events.append(Signal(clock.now, world.signal[0]))
         if not deaf or world.signal[0] == "KILL":
             raise Terminated(world.signal[0])
 

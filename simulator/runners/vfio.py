@@ -60,8 +60,8 @@ _GRACE_MODULE: Final = "nvgrace_gpu_vfio_pci"
 _GRACE_DEVICES: Final = ("2342", "2345", "2941")
 
 
-def host_world(host: HostSpec, args: Sequence[str], env: Mapping[str, str]) -> VfioWorld:
-    """vfio-manage once, in the GPU Operator's vfio-manager pod on this host: /host is its root, /lib/modules the host's.
+def with_vfio_files(host: HostSpec) -> HostSpec:
+    """The host with what the container of the vfio-manager pod has beside it: /lib/modules is the host's.
 
     A modules.alias that the host does not describe has what its vfio modules put there.
     """
@@ -72,8 +72,17 @@ def host_world(host: HostSpec, args: Sequence[str], env: Mapping[str, str]) -> V
     if _GRACE_MODULE in host.installable:
         aliases += "".join(f"alias vfio_pci:v000010DEd0000{device}sv*sd*bc*sc*i* {_GRACE_MODULE}\n" for device in _GRACE_DEVICES)
     files = (File(path, described[0] if described else aliases), File("/busybox/modprobe", "", 0o755))
-    step = VfioStep(tuple(args), {"PATH": ":".join(PATH), "HOME": "/", "HOST_ROOT": "/host", **env})
-    return VfioWorld(replace(host, container_files=(*host.container_files, *files)), (step,))
+    return replace(host, container_files=(*host.container_files, *files))
+
+
+def vfio_env(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the vfio-manager pod's container, in which /host is the host's root."""
+    return {"PATH": ":".join(PATH), "HOME": "/", "HOST_ROOT": "/host", **env}
+
+
+def host_world(host: HostSpec, args: Sequence[str], env: Mapping[str, str]) -> VfioWorld:
+    """vfio-manage once, in the GPU Operator's vfio-manager pod on this host."""
+    return VfioWorld(with_vfio_files(host), (VfioStep(tuple(args), vfio_env(env)),))
 
 
 class _Recorder:

@@ -1,0 +1,195 @@
+"""The host over time: what its administrator does to it, and what is left of that after a reboot.
+
+Its disk is a description (`HostSpec`) that each act changes; what runs is a fake host made from it at each boot. Removing a
+package takes files and modules from the disk at once, and nothing from memory; a reboot loads what the disk and modprobe's
+configuration say, for each device that is found. NVIDIA's rule for udev then loads the driver's other modules, blacklisted
+or not.
+
+Leaves out the initramfs as a disk of its own, a bootloader's other kernels, and drivers that are bound by
+`vfio-pci.ids=`. Source: udev and kmod by experiment; nvidia-installer's uninstall.c; debian/ of the driver's packages.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from simulator.host import modprobe
+from simulator.host.fake import KERNEL, FakeHost
+from simulator.host.spec import NVIDIA as GPU_VENDOR
+from simulator.host.spec import File, HostSpec, Module
+from simulator.host.tree import container_path
+from simulator.node import packages as parts
+from simulator.reading import InputError, nearest
+from simulator.runners.vfio import PATH, with_vfio_files
+from simulator.scenario import IN_POD_FILES, fixtures
+
+NOUVEAU: Final = "nouveau"
+NVIDIA: Final = "nvidia"
+_GPU_MODULES: Final = frozenset({NOUVEAU, *parts.DRIVER_MODULES})
+_BOUND_BY_HAND: Final = frozenset({"vfio_pci", "vfio_pci_core", "vfio", "vfio_iommu_type1", "nvgrace_gpu_vfio_pci"})
+"""Modules that nothing loads at boot."""
+_VOLATILE: Final = ("/run/", "/sys/", "/proc/")
+_KERNEL_S: Final = ("/proc/cmdline", "/proc/sys/")
+"""What the bootloader and sysctl bring back."""
+PCI_IDS: Final = "/usr/pci.ids"
+
+
+class Machine:
+    """One host. `pod_exists` tells which pods hold modules open."""
+
+    def __init__(self, spec: HostSpec, pod_exists: Callable[[str], bool] = lambda _: False) -> None:
+        if any(module.name == NOUVEAU for module in spec.modules):
+            spec = replace(spec, installable=(*spec.installable, NOUVEAU))
+        self.spec = spec
+        """What is on the disk, and what is in the machine."""
+        self._described = {module.name: module for module in spec.modules}
+        self._pod_exists = pod_exists
+        self.live = self._start(spec)
+        """The running host. Each boot makes another one."""
+
+    def _start(self, spec: HostSpec) -> FakeHost:
+        host = with_vfio_files(spec)
+        files = (*host.container_files, *IN_POD_FILES, File(PCI_IDS, _pci_ids()))
+        return FakeHost(replace(host, container_files=files), PATH, self._pod_exists)
+
+    @property
+    def kernel(self) -> str:
+        """`uname -r`."""
+        return self.spec.os.get("kernel") or KERNEL
+
+    # --- the administrator -----------------------------------------------------------------------------------
+
+    def write(self, path: str, text: str) -> None:
+        """A file of the host's gets this text."""
+        kept = tuple(file for file in self.spec.files if file.path != path)
+        self.spec = replace(self.spec, files=(*kept, File(path, text)))
+        self.live.tree.write(container_path(path), text)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Files, programs, links or whole directories of the host's are gone, if they were there."""
+        for path in paths:
+
+            def stays(other: str, path: str = path) -> bool:
+                return other != path and not other.startswith(f"{path}/")
+
+            spec = self.spec
+            self.spec = replace(
+                spec,
+                files=tuple(file for file in spec.files if stays(file.path)),
+                programs=tuple(program for program in spec.programs if stays(program.path)),
+                links={link: target for link, target in spec.links.items() if stays(link)},
+                directories=tuple(directory for directory in spec.directories if stays(directory)),
+            )
+            self.live.tree.remove_tree(container_path(path))
+
+    def purge(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        """`apt purge` of the installed packages that match: which they were. Raises InputError for a pattern that matches none."""
+        before = self.spec.packages
+        for pattern in (wanted := tuple(patterns)):
+            if not parts.matching(before, (pattern,)):
+                raise InputError("", "", f'no package "{pattern}" is installed on {self.spec.name}', nearest(pattern, before))
+        gone = parts.matching(before, wanted)
+        self.spec = replace(self.spec, packages={name: package for name, package in before.items() if name not in gone})
+        lost = [part for part in parts.PARTS if parts.brings(before, part) and not parts.brings(self.spec.packages, part)]
+        if parts.NVIDIA_SMI in lost:
+            self.remove(self._programs_named("nvidia-smi"))
+        if parts.MODULES in lost:
+            self._remove_modules()
+        if parts.CONFIGURATION in lost:
+            self.remove(parts.CONFIGURATION_FILES)
+        return gone
+
+    def nvidia_uninstall(self) -> tuple[str, ...]:
+        """`nvidia-uninstall -s`: the .run installer's files, and the modules, those in memory too: which it could unload.
+
+        Raises InputError on a host that lacks the program.
+        """
+        if not self._programs_named("nvidia-uninstall"):
+            raise InputError("", "", f"{self.spec.name} has no nvidia-uninstall", "purge the packages instead")
+        for name in parts.INSTALLER_PROGRAMS:
+            self.remove(self._programs_named(name))
+        self.remove(parts.INSTALLER_FILES)
+        self._remove_modules()
+        unloaded = []
+        for module in parts.DRIVER_MODULES:
+            if module in self.live.modules():
+                try:
+                    self.live.delete_module(module)
+                except OSError:  # in use; the installer goes on with the next
+                    continue
+                unloaded.append(module)
+        return tuple(unloaded)
+
+    def _programs_named(self, name: str) -> list[str]:
+        places = (*(program.path for program in self.spec.programs), *self.spec.links)
+        return [path for path in places if posixpath.basename(path) == name]
+
+    def _remove_modules(self) -> None:
+        self._keep_modules(tuple(module for module in self.spec.installable if module not in parts.DRIVER_MODULES))
+
+    def _keep_modules(self, installable: tuple[str, ...]) -> None:
+        self.spec = replace(self.spec, installable=installable)
+        self.live.commands.installable.intersection_update(installable)
+
+    # --- booting ---------------------------------------------------------------------------------------------
+
+    def reboot(self, kernel: str = "") -> None:
+        """Down and up again, into another kernel if one is named."""
+        if kernel and kernel != self.kernel:
+            installable = self.spec.installable
+            if not parts.builds_modules(self.spec.packages):
+                installable = tuple(module for module in installable if module not in parts.DRIVER_MODULES)
+            self.spec = replace(self.spec, os={**self.spec.os, "kernel": kernel}, installable=installable)
+        spec = self.spec
+        kept = {module.name for module in spec.modules} - _GPU_MODULES - _BOUND_BY_HAND
+        self.spec = replace(
+            spec,
+            modules=_held_by(kept, spec.modules),
+            pci=tuple(replace(function, driver="" if function.vendor == GPU_VENDOR else function.driver) for function in spec.pci),
+            mounts=(),
+            files=tuple(file for file in spec.files if not file.path.startswith(_VOLATILE) or file.path.startswith(_KERNEL_S)),
+        )
+        self.live = self._start(self.spec)
+        module = self._found_by_udev()
+        if module:
+            self.spec = self._with_driver(module)
+            self.live = self._start(self.spec)
+
+    def _found_by_udev(self) -> str:
+        """The module that is loaded for the GPUs, "" for none. Nouveau comes first; NVIDIA's driver leaves alone what is taken."""
+        commands, tree = self.live.commands, self.live.tree
+        if not any(function.is_gpu for function in self.spec.pci):
+            return ""
+        loads = (module for module in (NOUVEAU, NVIDIA) if commands.can_load(module) and not modprobe.is_blacklisted(tree, module))
+        return next(loads, "")
+
+    def _with_driver(self, module: str) -> HostSpec:
+        """The host with the module that took its GPUs; NVIDIA's with those that its rule for udev loads then."""
+        loaded = {module}
+        if module == NVIDIA:
+            loaded |= {name for name in self._described if name in parts.DRIVER_MODULES and self.live.commands.can_load(name)}
+        known = [
+            replace(self._described.get(name, Module(name)), version="") for name in (*self._described, module) if name in loaded
+        ]
+        pci = tuple(replace(function, driver=module if function.is_gpu else function.driver) for function in self.spec.pci)
+        names = loaded | {other.name for other in self.spec.modules}
+        return replace(self.spec, modules=_held_by(names, (*dict.fromkeys(known), *self.spec.modules)), pci=pci)
+
+
+def _held_by(names: Collection[str], modules: Iterable[Module]) -> tuple[Module, ...]:
+    """Of the modules those of these names, held by one another only."""
+    return tuple(
+        replace(module, used_by=tuple(user for user in module.used_by if user in names))
+        for module in modules
+        if module.name in names
+    )
+
+
+@lru_cache(maxsize=1)
+def _pci_ids() -> str:
+    """NVIDIA's part of the pci.ids file that the sandbox device plugin brings along."""
+    return (fixtures() / "pci.ids").read_text("utf-8")

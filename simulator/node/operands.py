@@ -1,0 +1,425 @@
+"""The operands as DaemonSets of programs: what the GPU Operator's charts run on a node.
+
+driver-manager, vfio-manage, the sandbox validator and the sandbox device plugin are the models of the real programs. The
+operands of container workloads are stand-ins, as far as driver-manager sees them: a driver container that takes 90
+seconds to install, a validator that waits for a driver, operands that wait for the validator.
+
+Source: NVIDIA/gpu-operator assets/state-vfio-manager, state-driver, state-sandbox-validation,
+state-sandbox-device-plugin and deployments/gpu-operator/values.yaml at each tag; the environment of vgpu-manager's init
+container is taken to be vfio-manager's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from simulator import labels
+from simulator.clock import VirtualClock
+from simulator.cluster.fake import FakeCluster
+from simulator.gocompat import SECOND
+from simulator.manager.charts import CHARTS, Chart
+from simulator.manager.releases import Flow, ShellFlow, modelled, resolve
+from simulator.node.daemonsets import DaemonSet
+from simulator.node.kubelet import Container, Containers, Kubelet, PodRef
+from simulator.node.machine import Machine
+from simulator.node.operator import VFIO_MANAGER, VGPU_MANAGER, Values, chart_version, workload_config
+from simulator.node.packages import DRIVER_MODULES
+from simulator.node.plugin.releases import PLUGINS
+from simulator.node.process import Program, Wait, blocking, polling
+from simulator.node.validator import (
+    DRIVER_READY,
+    VFIO_READY,
+    VM_PASSTHROUGH,
+    WORKLOAD_TYPE,
+    Drivers,
+    StatusFiles,
+    validate_vfio_pci,
+)
+from simulator.node.vfio_manager import VfioManager
+from simulator.ports import Output, Terminated
+from simulator.runners.simulated import run_program
+from simulator.runners.vfio import PATH, vfio_flow
+from simulator.scenario import IN_POD_ENV
+from simulator.trace import Outcome
+from simulator.vfio.nvpci import NvPci
+from simulator.world import World
+
+INIT: Final = "k8s-driver-manager"
+POLLED: Final = 5 * SECOND
+VALIDATED: Final = SECOND
+"""How long one run of the validator takes."""
+INSTALLED: Final = 90 * SECOND
+"""How long the driver's container takes to install its driver."""
+_DIGEST: Final = "DRIVER_CONFIG_DIGEST"
+
+
+class Logs(Protocol):
+    """Where containers write, and runs of driver-manager are kept."""
+
+    def output(self, pod: PodRef, container: str) -> Output:
+        """The streams of a container that starts now."""
+
+    def driver_manager_ran(self, pod: PodRef, outcome: Outcome) -> None:
+        """A run of driver-manager is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The node, as its containers have it."""
+
+    clock: VirtualClock
+    cluster: FakeCluster
+    machine: Machine
+    kubelet: Callable[[], Kubelet]
+    logs: Logs
+    namespace: str
+
+    @property
+    def status_files(self) -> StatusFiles:
+        """Those of the running host."""
+        return StatusFiles(self.machine.live.tree)
+
+    def workload_config(self, values: Values) -> str:
+        """The node's, as a container with the operator's default finds it."""
+        node = self.cluster.store.node
+        return workload_config((node["metadata"].get("labels") or {}) if node else {}, values)
+
+
+# --- containers ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What most containers have in common."""
+
+    name: str
+    around: Surroundings = field(repr=False)
+    is_deaf: bool = False
+
+    def pre_stop(self, pod: PodRef) -> None:
+        """No hook."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverManager(_Base):
+    """The init container that runs driver-manager."""
+
+    flow: Flow | ShellFlow | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, pod: PodRef) -> Program:
+        """`driver-manager uninstall_driver`."""
+        around, resolved = self.around, self.flow
+        assert resolved is not None
+        machine = around.machine
+
+        def work(clock: object) -> int:
+            host = machine.live.of_image(resolved.container_path, resolved.release.chroot, resolved.image)
+            world = World(machine.spec, around.cluster.spec, env={**IN_POD_ENV, **self.env}, seed=around.clock.now)
+            outcome = run_program(world, resolved, host, around.cluster, clock, around.cluster.reactions.start)  # type: ignore[arg-type]  # BlockingClock
+            around.logs.driver_manager_ran(pod, outcome)
+            return 137 if outcome.exit_code is None else outcome.exit_code % 256
+
+        return blocking(around.clock, work)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding(_Base):
+    """vfio-manager's main container: it binds, then sleeps; process 1 is a shell."""
+
+    vfio: VfioManager | None = None
+
+    def run(self, pod: PodRef) -> Program:
+        """`vfio-manage bind --all && while true; do sleep 86400; done`."""
+        assert self.vfio is not None
+        exit_code = self.vfio.bind(self.around.machine.live, self.around.logs.output(pod, self.name))
+        if exit_code:
+            return exit_code
+        yield Wait()
+        return 0
+
+    def pre_stop(self, pod: PodRef) -> None:
+        """Unbind, where the chart's hook works."""
+        assert self.vfio is not None
+        self.vfio.pre_stop(self.around.machine.live, self.around.logs.output(pod, self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class VfioValidation(_Base):
+    """The sandbox validator's init container vfio-pci-validation."""
+
+    values: Values = field(default_factory=Values)
+    drivers: Drivers = field(default_factory=lambda: Drivers.of_chart((26, 3)))
+    nvpci: type[NvPci] = NvPci
+
+    def run(self, pod: PodRef) -> Program:
+        """One look, which takes a second."""
+        around = self.around
+        output = around.logs.output(pod, self.name)
+        yield Wait(VALIDATED)
+        config = around.workload_config(self.values)
+        return validate_vfio_pci(around.machine.live, self.nvpci, config, self.drivers, around.status_files, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(_Base):
+    """A shell loop that looks every five seconds whether it may go on."""
+
+    ready: Callable[[], bool] = bool
+
+    def run(self, pod: PodRef) -> Program:  # the pod has no say
+        """Until it is so."""
+        yield from polling(self.around.clock, POLLED, self.ready)
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sleeping(_Base):
+    """A container that has nothing more to do. `stop` is its preStop hook."""
+
+    stop: Callable[[], None] | None = None
+
+    def run(self, pod: PodRef) -> Program:
+        """For ever."""
+        yield Wait()
+        return 0
+
+    def pre_stop(self, pod: PodRef) -> None:
+        """The hook, if it has one."""
+        if self.stop is not None:
+            self.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxDevicePlugin(_Base):
+    """The sandbox device plugin: it looks once, registers, and serves."""
+
+    release: str = "v1.5.0"
+
+    def run(self, pod: PodRef) -> Program:
+        """Until it is stopped; then its resources are gone from what can be allocated."""
+        around = self.around
+        output = around.logs.output(pod, self.name)
+        registered = PLUGINS[self.release](around.machine.live, _PluginLog(output)).initiate()
+        kubelet = around.kubelet()
+        for one in registered:  # of two with one name the last counts
+            kubelet.register(one.resource, len(one.devices))
+        try:
+            yield Wait()
+        except Terminated:
+            for one in registered:
+                kubelet.unregister(one.resource)
+            return 2
+        return 0
+
+
+class _PluginLog:
+    """The plugin's two loggers, both on standard error."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def log(self, message: str) -> None:
+        self._output.stderr(f"{message}\n")
+
+    klog = log
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlugin(_Base):
+    """The device plugin of container workloads: a GPU that the driver has is one `nvidia.com/gpu`."""
+
+    def run(self, pod: PodRef) -> Program:
+        """Until it is stopped."""
+        kubelet = self.around.kubelet()
+        count = sum(driver == "nvidia" for driver in self.around.machine.live.gpu_drivers().values())
+        if count:
+            kubelet.register("nvidia.com/gpu", count)
+        try:
+            yield Wait()
+        except Terminated:
+            if count:
+                kubelet.unregister("nvidia.com/gpu")
+            return 0
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class DriverInstaller(_Base):
+    """The driver's container: it installs its driver, loads it, and unloads it when it is stopped."""
+
+    def run(self, pod: PodRef) -> Program:
+        """`nvidia-driver init`."""
+        kernel, tree = self.around.machine.live.kernel, self.around.machine.live.tree
+        yield Wait(INSTALLED)
+        for module in ("nvidia", "nvidia_modeset", "nvidia_uvm"):
+            kernel.load(module)
+        for address, driver in kernel.gpu_drivers().items():
+            if not driver:
+                kernel.bind(address, "nvidia")
+        kernel.mount("/run/nvidia/driver")
+        tree.write("/run/nvidia/nvidia-driver.pid", "1\n")
+        try:
+            yield Wait()
+        except Terminated:
+            for module in DRIVER_MODULES:
+                if module in kernel.loaded():
+                    kernel.delete_module(module)
+            kernel.unmount("/run/nvidia/driver")
+            tree.remove_tree("/run/nvidia/nvidia-driver.pid")
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class DriverValidation(_Base):
+    """The operator validator's init container driver-validation: it waits for a driver, the host's or a container's."""
+
+    def run(self, pod: PodRef) -> Program:
+        """Until there is one."""
+        around = self.around
+
+        def has_driver() -> bool:
+            live = around.machine.live
+            return "nvidia" in live.modules() and "nvidia" in live.gpu_drivers().values()
+
+        yield from polling(around.clock, POLLED, has_driver)
+        around.status_files.write(DRIVER_READY)
+        return 0
+
+
+# --- DaemonSets ----------------------------------------------------------------------------------------------------
+
+
+def driver_manager_env(chart: str, daemonset: str, values: Values, node_name: str, namespace: str) -> dict[str, str]:
+    """The environment of the init container k8s-driver-manager, by chart and DaemonSet, as asset and values make it."""
+    version = chart_version(chart)
+    first = version == (22, 9) and chart != "v22.9.2"
+    env = {"NODE_NAME": node_name, "NVIDIA_VISIBLE_DEVICES": "void", "OPERATOR_NAMESPACE": namespace}
+    if daemonset == "driver":
+        if not first:
+            env["ENABLE_GPU_POD_EVICTION"] = "true"
+        env["ENABLE_AUTO_DRAIN"] = "true" if first else "false"
+        env |= {
+            "DRAIN_USE_FORCE": "false",
+            "DRAIN_POD_SELECTOR_LABEL": "",
+            "DRAIN_TIMEOUT_SECONDS": "0s",
+            "DRAIN_DELETE_EMPTYDIR_DATA": "false",
+        }
+        if version >= (26, 3):
+            env[_DIGEST] = "1"
+    else:
+        if not first:
+            env["ENABLE_GPU_POD_EVICTION"] = "false"
+        env["ENABLE_AUTO_DRAIN"] = "false"
+    return {**env, **values.driver_manager_env}
+
+
+_PLUGIN_SINCE: Final = (((26, 7), "v1.6.0"), ((26, 3), "v1.5.0"), ((0, 0), "v1.4.0"))
+
+
+class Operands:
+    """What a chart deploys, on this node."""
+
+    def __init__(self, chart: str, around: Surroundings) -> None:
+        self.chart: Chart = CHARTS[chart]
+        self.version = chart_version(chart)
+        self.around = around
+
+    def render(self, values: Values) -> list[DaemonSet]:
+        """The DaemonSets for these values (`isStateEnabled`)."""
+        return [*self._sandbox(values), *self._containers(values)]
+
+    def _driver_manager(self, daemonset: str, values: Values) -> tuple[DriverManager, dict[str, str]]:
+        around = self.around
+        tag = modelled(self.chart.releases[daemonset])
+        assert tag is not None
+        env = driver_manager_env(self.chart.version, daemonset, values, around.cluster.store.node_name, around.namespace)
+        return DriverManager(INIT, around, flow=resolve(tag), env=env), env
+
+    def _sandbox(self, values: Values) -> Iterator[DaemonSet]:
+        if not values.sandbox_workloads:
+            return
+        around = self.around
+        if values.vfio_manager:
+            init, env = self._driver_manager("vfio-manager", values)
+            vfio = VfioManager.of_chart(self.chart, self.version)
+            main = Binding("nvidia-vfio-manager", around, is_deaf=True, vfio=vfio)
+            yield DaemonSet("nvidia-vfio-manager", VFIO_MANAGER, Containers((init,), (main,)), {INIT: env})
+        if values.vgpu_manager:
+            init, env = self._driver_manager("vgpu-manager", values)
+            main_of_vgpu = Sleeping("nvidia-vgpu-manager-ctr", around)
+            yield DaemonSet("nvidia-vgpu-manager-daemonset", VGPU_MANAGER, Containers((init,), (main_of_vgpu,)), {INIT: env})
+        yield DaemonSet("nvidia-sandbox-validator", labels.SANDBOX_VALIDATOR, self._validator(values))
+        if values.sandbox_device_plugin:
+            plugin = next(release for since, release in _PLUGIN_SINCE if self.version >= since)
+            yield DaemonSet(
+                "nvidia-sandbox-device-plugin-daemonset",
+                labels.SANDBOX_DEVICE_PLUGIN,
+                Containers(
+                    (
+                        Waiting("vfio-pci-validation", around, is_deaf=True, ready=self._vfio_is_ready),
+                        Waiting("vgpu-devices-validation", around, is_deaf=True, ready=self._knows_workload),
+                    ),
+                    (SandboxDevicePlugin("nvidia-sandbox-device-plugin-ctr", around, release=plugin),),
+                ),
+            )
+
+    def _validator(self, values: Values) -> Containers:
+        around = self.around
+        tag = self.chart.releases["vfio-manager"]
+        init: tuple[Container, ...] = (
+            VfioValidation(
+                "vfio-pci-validation",
+                around,
+                values=values,
+                drivers=Drivers.of_chart(self.version),
+                nvpci=vfio_flow(tag).nvpci or NvPci,
+            ),
+            Waiting("vgpu-manager-validation", around, ready=lambda: True),
+            Waiting("vgpu-devices-validation", around, ready=lambda: True),
+        )
+
+        def stop() -> None:
+            around.status_files.clear()
+
+        return Containers(init, (Sleeping("nvidia-sandbox-validator", around, is_deaf=True, stop=stop),))
+
+    def _vfio_is_ready(self) -> bool:
+        """The device plugin's wait: for the workload type, and on a passthrough node for the validator's file."""
+        files = self.around.status_files
+        config = files.read(WORKLOAD_TYPE).strip()
+        return bool(config) and (config != VM_PASSTHROUGH or files.has(VFIO_READY))
+
+    def _knows_workload(self) -> bool:
+        return self.around.status_files.has(WORKLOAD_TYPE)
+
+    def _containers(self, values: Values) -> Iterator[DaemonSet]:
+        around = self.around
+        if values.driver:
+            init, env = self._driver_manager("driver", values)
+            main = DriverInstaller("nvidia-driver-ctr", around)
+            yield DaemonSet("nvidia-driver-daemonset", labels.DRIVER, Containers((init,), (main,)), {INIT: env})
+
+        def stop() -> None:
+            around.status_files.clear()
+
+        validation = DriverValidation("driver-validation", around)
+        main_of_validator = Sleeping("nvidia-operator-validator", around, is_deaf=True, stop=stop)
+        yield DaemonSet("nvidia-operator-validator", labels.OPERATOR_VALIDATOR, Containers((validation,), (main_of_validator,)))
+        for name, label, enabled in (
+            ("nvidia-container-toolkit-daemonset", labels.CONTAINER_TOOLKIT, values.toolkit),
+            ("nvidia-device-plugin-daemonset", labels.DEVICE_PLUGIN, values.device_plugin),
+            ("gpu-feature-discovery", labels.GPU_FEATURE_DISCOVERY, values.device_plugin),
+            ("nvidia-dcgm-exporter", labels.DCGM_EXPORTER, values.device_plugin),
+        ):
+            if enabled:
+                wait = Waiting("driver-validation", around, ready=lambda: around.status_files.has(DRIVER_READY))
+                runs: Container = Sleeping(name.removesuffix("-daemonset"), around)
+                if label == labels.DEVICE_PLUGIN:
+                    runs = DevicePlugin("nvidia-device-plugin", around)
+                yield DaemonSet(name, label, Containers((wait,), (runs,)))
+
+
+__all__ = ["PATH", "Operands", "Surroundings"]
