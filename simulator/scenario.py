@@ -63,7 +63,7 @@ def names(kind: str) -> list[str]:
 
 def load_host(reference: str) -> HostSpec:
     """A host by name or by the path of its file. Raises InputError."""
-    path = _find(reference, "hosts", "host")
+    path = find(reference, "hosts", "host")
     return _named_host(path) if path.parent == fixtures() / "hosts" else read_host(read_document(path), path.stem)
 
 
@@ -74,7 +74,7 @@ def _named_host(path: Path) -> HostSpec:
 
 def load_cluster(reference: str, node_name: str = "") -> ClusterSpec:
     """A cluster by name or by the path of its file; `node_name` names a node that has no name there. Raises InputError."""
-    path = _find(reference, "clusters", "cluster")
+    path = find(reference, "clusters", "cluster")
     if path.parent != fixtures() / "clusters":
         return with_node_name(read_cluster(read_document(path), path.stem), node_name)
     return with_node_name(_named_cluster(path), node_name)
@@ -93,8 +93,8 @@ def with_node_name(cluster: ClusterSpec, name: str) -> ClusterSpec:
     return dataclasses.replace(cluster, node=dataclasses.replace(cluster.node, name=fitting))
 
 
-def _find(reference: str, kind: str, word: str) -> Path:
-    """A name or a path -> the file. Raises InputError with the nearest names."""
+def find(reference: str, kind: str, word: str) -> Path:
+    """A name of that kind of fixture, or a path -> the file. Raises InputError with the nearest names."""
     if "/" in reference or reference.endswith((".yaml", ".yml", ".json")):
         return Path(reference)
     path = fixtures() / kind / f"{reference}.yaml"
@@ -148,10 +148,10 @@ def read_scenario(place: Place, folder: Path) -> Scenario:
     read_format(place)
     env = {key: item.text() for key, item in place.entries("env")}
     args = found.texts() if (found := place.get("args")) else (UNINSTALL_DRIVER,)
-    host = _reference(place.need("host", "name a host, or write it here"), folder, load_host, read_host)
+    host = read_reference(place.need("host", "name a host, or write it here"), folder, load_host, read_host)
     cluster = None
     if (given := place.get("cluster")) is not None:
-        cluster = _reference(given, folder, load_cluster, read_cluster)
+        cluster = read_reference(given, folder, load_cluster, read_cluster)
     world = make_world(host, cluster, env=env)
     inside, pid_1, path, version = (place.get(key) for key in ("in_pod", "pid_1", "path", "version"))
     if inside is not None and not inside.boolean():
@@ -180,7 +180,8 @@ _LONGEST_STOP: Final = 86_400
 """Seconds. A run that waits for ever logs until it is stopped; a day of it is a megabyte."""
 
 
-def _reference(place: Place, folder: Path, load: Any, read: Any) -> Any:
+def read_reference(place: Place, folder: Path, load: Any, read: Any) -> Any:
+    """A host or a cluster by name, by path (from the file's folder), or written in place. Raises InputError."""
     if not isinstance(place.value, str):
         return read(place, place.path)
     reference = place.text()

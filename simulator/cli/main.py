@@ -23,6 +23,7 @@ SUBCOMMANDS: Final = {
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
     "compare": "what changes between two releases, and by which named change",
     "resource-names": "what the sandbox device plugin calls each NVIDIA device of a pci.ids file",
+    "node run": "a node over time: a chart of the GPU Operator on a host, and what people do to it",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }
@@ -64,10 +65,10 @@ def main(argv: Sequence[str]) -> int:
     if name.startswith("-"):
         parser.parse_args([name, *rest])
         return OK
-    if name not in SUBCOMMANDS:
-        parser.error(f'there is no subcommand "{name}"; {nearest(name, SUBCOMMANDS)}')
     if f"{name} {' '.join(rest[:1])}" in SUBCOMMANDS:
         name, rest = f"{name} {rest[0]}", rest[1:]
+    elif name not in SUBCOMMANDS:
+        parser.error(f'there is no subcommand "{name}"; {nearest(name, SUBCOMMANDS)}')
     module = importlib.import_module("simulator.cli." + name.replace("-", "_").replace(" ", "_"))
     sub = Parser(
         prog=f"dmsim {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False

@@ -64,7 +64,7 @@ class Node:
         is_new = self.operands.version >= NEW_SINCE if new_operator is None else new_operator
         self.operator = Operator(self.cluster, self.clock, self.daemonsets, values, self.operands.render, is_new=is_new)
         self.store.watchers.append(self._hears)
-        self.processes.on_step = self._look
+        self.processes.on_step = self.look
         self.operator.start()
 
     def __enter__(self) -> Self:
@@ -84,7 +84,8 @@ class Node:
     def _hears(self, _: Change) -> None:
         self.processes.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Note what is loaded and bound, if it changed."""
         self.timeline.look_at(self.machine.live if self.kubelet.is_up else None)
 
     # --- looking -------------------------------------------------------------------------------------------------
@@ -140,12 +141,12 @@ class Node:
         """`reboot`: down at once, up after so many seconds."""
         self.timeline.note(HOST, "power", "down")
         self.kubelet.cut_off()
-        self._look()
+        self.look()
 
         def up() -> None:
             self.machine.reboot(kernel)
             self.timeline.note(HOST, "power", f"up, {self.machine.kernel}")
             self.kubelet.boot()
-            self._look()
+            self.look()
 
         self.clock.plan(self.clock.now + round(takes * SECOND), up)

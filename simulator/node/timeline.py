@@ -18,13 +18,16 @@ from simulator.host.fake import FakeHost
 from simulator.node.kubelet import PodRef
 from simulator.trace import LogLine, Outcome
 
+ACTS: Final = "people"
 HOST: Final = "host"
 DRIVER_MANAGER: Final = "driver-manager"
 KUBELET: Final = "kubelet"
 LABELS: Final = "labels"
 GPUS: Final = "GPU drivers"
 ALLOCATABLE: Final = "allocatable"
-LANES: Final = (HOST, DRIVER_MANAGER, KUBELET, LABELS, GPUS, ALLOCATABLE)
+LANES: Final = (ACTS, HOST, DRIVER_MANAGER, KUBELET, LABELS, GPUS, ALLOCATABLE)
+NO_DRIVER: Final = "no driver"
+"""What is said of a GPU that none has."""
 _RESOURCES: Final = "nvidia.com/"
 
 
@@ -157,7 +160,7 @@ class Timeline:
 
     def look_at(self, host: FakeHost | None) -> None:
         """What is loaded and bound now; None: the machine is down."""
-        gpus = {} if host is None else {address: driver or "no driver" for address, driver in host.gpu_drivers().items()}
+        gpus = {} if host is None else {address: driver or NO_DRIVER for address, driver in host.gpu_drivers().items()}
         if gpus != self._gpus:
             self._gpus = self._compare(GPUS, self._gpus, gpus)
         modules = set() if host is None else set(host.modules())

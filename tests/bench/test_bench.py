@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,8 @@ from simulator.cluster.objects import Container, Owner, Pod
 from simulator.host.fake import FakeHost
 from simulator.host.tree import render
 from simulator.manager.releases import flow
+from simulator.node.story import play, read_story
+from simulator.reading import parse_document
 from simulator.runners.simulated import execute
 from simulator.scenario import load_cluster, load_host, make_world, names
 
@@ -77,3 +80,10 @@ def test_import(benchmark):
 def test_interpreter_alone(benchmark):
     """The same without the import."""
     benchmark.pedantic(lambda: subprocess.run([sys.executable, "-c", ""], check=True), rounds=10)
+
+
+def test_a_day_of_a_crash_looping_node(benchmark):
+    """driver-manager and the validator fail all day, the old operator looks every five seconds. Asked for: under a second."""
+    story = read_story(parse_document("host: ubuntu-24.04-driver-580-open\nuntil: 24h\n", "day"), Path())
+    played = benchmark.pedantic(play, args=(story,), rounds=5)
+    assert len(played.timeline.runs) > 200

@@ -1,0 +1,155 @@
+"""Stories: reading them, and playing them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simulator import labels
+from simulator.gocompat import SECOND
+from simulator.node.story import load_story, play, read_story
+from simulator.node.timeline import ACTS
+from simulator.reading import InputError, parse_document
+from simulator.scenario import names
+
+ACT_KINDS = (
+    "label: {a/b: c, d: null}",
+    "cordon: true",
+    "purge: [nvidia-*]",
+    "write: {/etc/x: y}",
+    "remove: [/etc/x]",
+    "reboot:",
+    "reboot: {takes: 1m, kernel: 6.8.0-90-generic}",
+    "delete_pods: [nvidia-vfio-manager-]",
+    "values: {driver: true, driver_manager_env: {FORCE_REINSTALL: 'true'}}",
+    "restart_operator: true",
+)
+
+
+def read(text):
+    return read_story(parse_document(text, "story.yaml"), Path())
+
+
+def test_what_is_not_said_is_the_guides_node():
+    """Cozystack's passthrough variant on chart v26.3.1, whose operator is the old one."""
+    story = read("host: clean\n")
+    assert (story.chart, story.new_operator, story.values.default_workload) == ("v26.3.1", False, "vm-passthrough")
+    assert story.until == 600 * SECOND
+    assert story.cluster.node.name == "gpu-1"
+    assert read("host: clean\nchart: v26.7.0\n").new_operator
+    assert not read("host: clean\nchart: v26.7.0\noperator: old\n").new_operator
+
+
+def test_times_are_seconds_or_durations():
+    """As Go writes them."""
+    steps = [{"at": 90, "cordon": True}, {"at": "1m30.5s", "cordon": False}, {"at": "1h", "cordon": True}]
+    story = read(f"host: clean\nsteps: {steps}\n")
+    assert [step.at / SECOND for step in story.steps] == [90, 90.5, 3600]
+    assert story.until / SECOND == 4200
+
+
+@pytest.mark.parametrize("act", ACT_KINDS)
+def test_each_act_is_done(act):
+    """And leaves its entry."""
+    story = read(f"host: ubuntu-24.04-driver-580-open\nuntil: 3m\nsteps:\n- at: 30\n  {act}\n")
+    entries = [entry for entry in play(story).timeline.entries if entry.lane == ACTS]
+    assert [entry.at / SECOND for entry in entries] == [30]
+    assert entries[0].text
+
+
+def test_what_an_act_says_stands_before_what_it_does():
+    """At the same moment."""
+    played = play(read("host: clean\nuntil: 1m\nsteps:\n- at: 30\n  label: {a: b}\n"))
+    texts = [(entry.subject, entry.text) for entry in played.timeline.entries if entry.at == 30 * SECOND]
+    assert texts[:2] == [("", "kubectl label node gpu-1 a=b"), ("a", '"b"')]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("chart: v26.3.1", 'lacks the key "host"'),
+        ("host: clean\nchart: v26.3.9", 'chart "v26.3.9" is not known; did you mean'),
+        ("host: cleam", 'names nothing: there is no host named "cleam"'),
+        ("host: clean\nvariant: vm", 'variant "vm" is not known'),
+        ("host: clean\noperator: newer", 'operator "newer" is not known'),
+        ("host: clean\nwhat: 1", 'unknown key "what"'),
+        ("host: clean\nuntil: soon", '"soon" is no time; write seconds, or "20m", "1h30m"'),
+        ("host: clean\nuntil: 800h", "is out of range"),
+        ("host: clean\nuntil: -5", "out of range"),
+        ("host: clean\nuntil: 1m\nsteps: [{at: 2m, cordon: true}]", "comes before the last step"),
+        ("host: clean\nsteps: [{at: 2m, cordon: true}, {at: 1m, cordon: true}]", "comes before the step above"),
+        ("host: clean\nsteps: [{at: 2m}]", "has 0 acts; write one of label, cordon"),
+        ("host: clean\nsteps: [{at: 2m, cordon: true, purge: [x]}]", "has 2 acts"),
+        ("host: clean\nsteps: [{cordon: true}]", 'lacks the key "at"'),
+        ("host: clean\nsteps: [{at: 1, label: {a b: c}}]", "impossible label key"),
+        ("host: clean\nsteps: [{at: 1, label: {a: b c}}]", "impossible label value"),
+        ("host: clean\nsteps: [{at: 1, purge: []}]", "is empty"),
+        ("host: clean\nsteps: [{at: 1, write: {}}]", "writes no file"),
+        ("host: clean\nsteps: [{at: 1, write: {etc: x}}]", "is no absolute path"),
+        ("host: clean\nsteps: [{at: 1, remove: []}]", "removes nothing"),
+        ("host: clean\nsteps: [{at: 1, restart_operator: false}]", "is false"),
+        ("host: clean\nsteps: [{at: 1, values: {drivers: true}}]", 'unknown key "drivers"'),
+        ("host: clean\ncluster: unknown-node", "has no node"),
+        ("host: clean\nvalues: {default_workload: vm}", 'is "vm"'),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(text, problem):
+    """One message."""
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert problem in str(caught.value)
+    assert str(caught.value).startswith("story.yaml: ")
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        ("purge: [nvidia-*]", 'steps[0] no package "nvidia-*" is installed on clean'),
+        ("nvidia_uninstall: true", "steps[0] clean has no nvidia-uninstall"),
+        ("delete_pods: [other-]", "steps[0] no pod's name begins with other-; there are: nvidia-"),
+    ],
+)
+def test_what_cannot_be_done_is_named_with_its_place(step, problem):
+    """It can only be seen while the story runs."""
+    with pytest.raises(InputError) as caught:
+        play(read(f"host: clean\nsteps: [{{at: 1m, {step}}}]"))
+    assert str(caught.value).startswith(f"story.yaml: {problem}")
+
+
+def test_a_machine_that_is_down_cannot_be_rebooted():
+    """It comes up first."""
+    with pytest.raises(InputError, match="the machine is down"):
+        play(read("host: clean\nsteps: [{at: 1m, reboot: }, {at: 90, reboot: }]"))
+
+
+def test_the_clusters_own_pods_are_there_but_no_daemonsets():
+    """The operator brings its own."""
+    pods = "[{namespace: vm, name: launcher}, {namespace: gpu-operator, name: old, owner: {kind: DaemonSet, name: x}}]"
+    played = play(read(f"host: clean\ncluster: {{node: {{name: n1, labels: {{a: b}}}}, pods: {pods}}}\nuntil: 1m\n"))
+    assert played.labels["a"] == "b"
+    assert "old" not in {row["Name"] for row in played.pods}
+
+
+@pytest.mark.parametrize("name", names("stories"))
+def test_named_stories_play(name):
+    """Each ends with GPUs that somebody can have."""
+    story = load_story(name)
+    assert story.description
+    played = play(story)
+    assert played.allocatable
+    assert {row["Status"] for row in played.pods} == {"Running"}
+
+
+def test_a_story_is_the_same_each_time():
+    """Threads and all."""
+    one, other = (play(load_story("packaged-driver")) for _ in range(2))
+    assert one.timeline.entries == other.timeline.entries
+    assert [run.outcome.events for run in one.timeline.runs] == [run.outcome.events for run in other.timeline.runs]
+
+
+def test_the_left_over_label_story():
+    """The label outlives the mending, and removing it helps only when the operator looks again."""
+    entries = play(load_story("label-left-over")).timeline.entries
+    label = [(round(entry.at / SECOND), entry.text) for entry in entries if entry.subject == labels.DRIVER]
+    assert label == [(0, '"pre-installed"'), (1800, ""), (2100, '"true"')]
