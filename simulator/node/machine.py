@@ -23,6 +23,8 @@ from simulator.host.spec import NVIDIA as GPU_VENDOR
 from simulator.host.spec import File, HostSpec, Module
 from simulator.host.tree import container_path
 from simulator.node import packages as parts
+from simulator.node.plugin.names import PCI_IDS
+from simulator.node.validator.program import VALIDATIONS
 from simulator.reading import InputError, nearest
 from simulator.runners.vfio import PATH, with_vfio_files
 from simulator.scenario import IN_POD_FILES, fixtures
@@ -35,7 +37,6 @@ _BOUND_BY_HAND: Final = frozenset({"vfio_pci", "vfio_pci_core", "vfio", "vfio_io
 _VOLATILE: Final = ("/run/", "/sys/", "/proc/")
 _KERNEL_S: Final = ("/proc/cmdline", "/proc/sys/")
 """What the bootloader and sysctl bring back."""
-PCI_IDS: Final = "/usr/pci.ids"
 
 
 class Machine:
@@ -54,7 +55,9 @@ class Machine:
     def _start(self, spec: HostSpec) -> FakeHost:
         host = with_vfio_files(spec)
         files = (*host.container_files, *IN_POD_FILES, File(PCI_IDS, _pci_ids()))
-        return FakeHost(replace(host, container_files=files), PATH, self._pod_exists)
+        live = FakeHost(replace(host, container_files=files), PATH, self._pod_exists)
+        live.tree.make_directory(VALIDATIONS)  # a volume of the operands' pods
+        return live
 
     @property
     def kernel(self) -> str:

@@ -19,37 +19,47 @@ from simulator import labels
 from simulator.clock import VirtualClock
 from simulator.cluster.fake import FakeCluster
 from simulator.gocompat import SECOND
+from simulator.kube.clientset import Clientset
+from simulator.kube.profile import Libraries
+from simulator.kube.rest import Connection, RestClient
 from simulator.manager.charts import CHARTS, Chart
 from simulator.manager.releases import Flow, ShellFlow, modelled, resolve
 from simulator.node.daemonsets import DaemonSet
 from simulator.node.kubelet import Container, Containers, Kubelet, PodRef
 from simulator.node.machine import Machine
-from simulator.node.operator import VFIO_MANAGER, VGPU_MANAGER, Values, chart_version, workload_config
+from simulator.node.operator import VFIO_MANAGER as VFIO_MANAGER_LABEL
+from simulator.node.operator import VGPU_MANAGER as VGPU_MANAGER_LABEL
+from simulator.node.operator import Values, chart_version
 from simulator.node.packages import DRIVER_MODULES
-from simulator.node.plugin.releases import PLUGINS
-from simulator.node.process import Program, Wait, blocking, polling
-from simulator.node.validator import (
-    DRIVER_READY,
+from simulator.node.plugin.releases import PLUGINS, plugin_release
+from simulator.node.process import BlockingClock, Program, Wait, blocking, polling
+from simulator.node.validator.program import (
+    PASSTHROUGH,
+    VALIDATIONS,
+    VFIO_PCI,
     VFIO_READY,
-    VM_PASSTHROUGH,
+    VGPU,
+    VGPU_DEVICES,
+    VGPU_DEVICES_READY,
+    VGPU_MANAGER,
     WORKLOAD_TYPE,
-    Drivers,
-    StatusFiles,
-    validate_vfio_pci,
 )
+from simulator.node.validator.releases import validator
 from simulator.node.vfio_manager import VfioManager
-from simulator.ports import Output, Terminated
+from simulator.ports import Output, Server, Terminated
 from simulator.runners.simulated import run_program
-from simulator.runners.vfio import PATH, vfio_flow
+from simulator.runners.vfio import PATH
 from simulator.scenario import IN_POD_ENV
 from simulator.trace import Outcome
-from simulator.vfio.nvpci import NvPci
 from simulator.world import World
 
 INIT: Final = "k8s-driver-manager"
+VALIDATOR: Final = "nvidia-sandbox-validator"
 POLLED: Final = 5 * SECOND
 VALIDATED: Final = SECOND
-"""How long one run of the validator takes."""
+"""How long one run of the validator takes, where it does not wait."""
+DRIVER_READY: Final = "driver-ready"
+"""The operator validator's status file."""
 INSTALLED: Final = 90 * SECOND
 """How long the driver's container takes to install its driver."""
 _DIGEST: Final = "DRIVER_CONFIG_DIGEST"
@@ -76,15 +86,22 @@ class Surroundings:
     logs: Logs
     namespace: str
 
-    @property
-    def status_files(self) -> StatusFiles:
-        """Those of the running host."""
-        return StatusFiles(self.machine.live.tree)
+    def has_status_file(self, name: str) -> bool:
+        """Is there a status file of this name?"""
+        return self.machine.live.tree.exists(f"{VALIDATIONS}/{name}")
 
-    def workload_config(self, values: Values) -> str:
-        """The node's, as a container with the operator's default finds it."""
-        node = self.cluster.store.node
-        return workload_config((node["metadata"].get("labels") or {}) if node else {}, values)
+    def workload_type(self) -> str:
+        """What the validator's status file says the node is for, "" while there is none."""
+        if not self.has_status_file(WORKLOAD_TYPE):
+            return ""
+        return self.machine.live.tree.read(f"{VALIDATIONS}/{WORKLOAD_TYPE}").strip()
+
+    def remove_status_files(self) -> None:
+        """`rm -f /run/nvidia/validations/*`: hidden ones stay."""
+        tree = self.machine.live.tree
+        for name in tree.names(VALIDATIONS):
+            if not name.startswith("."):
+                tree.remove_tree(f"{VALIDATIONS}/{name}")
 
 
 # --- containers ----------------------------------------------------------------------------------------------------
@@ -115,10 +132,10 @@ class DriverManager(_Base):
         assert resolved is not None
         machine = around.machine
 
-        def work(clock: object) -> int:
+        def work(clock: BlockingClock) -> int:
             host = machine.live.of_image(resolved.container_path, resolved.release.chroot, resolved.image)
             world = World(machine.spec, around.cluster.spec, env={**IN_POD_ENV, **self.env}, seed=around.clock.now)
-            outcome = run_program(world, resolved, host, around.cluster, clock, around.cluster.reactions.start)  # type: ignore[arg-type]  # BlockingClock
+            outcome = run_program(world, resolved, host, around.cluster, clock, around.cluster.reactions.start)
             around.logs.driver_manager_ran(pod, outcome)
             return 137 if outcome.exit_code is None else outcome.exit_code % 256
 
@@ -147,20 +164,47 @@ class Binding(_Base):
 
 
 @dataclass(frozen=True, slots=True)
-class VfioValidation(_Base):
-    """The sandbox validator's init container vfio-pci-validation."""
+class Validation(_Base):
+    """An init container of the sandbox validator: one component."""
 
-    values: Values = field(default_factory=Values)
-    drivers: Drivers = field(default_factory=lambda: Drivers.of_chart((26, 3)))
-    nvpci: type[NvPci] = NvPci
+    component: str = VFIO_PCI
+    chart: str = ""
+    default_workload: str = ""
 
     def run(self, pod: PodRef) -> Program:
-        """One look, which takes a second."""
+        """Starting and looking takes a second; some components wait."""
         around = self.around
         output = around.logs.output(pod, self.name)
+        env = {
+            "WITH_WAIT": "true",
+            "COMPONENT": self.component,
+            "NODE_NAME": around.cluster.store.node_name,
+            "DEFAULT_GPU_WORKLOAD_CONFIG": self.default_workload,
+        }
+
+        def work(clock: BlockingClock) -> int:
+            connection = Connection(around.cluster, clock, _API_SERVER)
+            clientset = Clientset(RestClient(connection, clock, output, Libraries(), str))
+            host = around.machine.live.of_image(PATH)
+            return validator(self.chart)(host, clientset, clock, _ValidatorLog(output), env, self.chart).main()
+
         yield Wait(VALIDATED)
-        config = around.workload_config(self.values)
-        return validate_vfio_pci(around.machine.live, self.nvpci, config, self.drivers, around.status_files, output)
+        return (yield from blocking(around.clock, work))
+
+
+_API_SERVER: Final = Server("https://10.96.0.1:443", "10.96.0.1:443")
+
+
+class _ValidatorLog:
+    """The validator's log; its fields are left out."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.stdout = output.stdout
+
+    def log(self, level: str, message: str, **_: str) -> None:
+        """One log call."""
+        self._output.log(level, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +268,9 @@ class _PluginLog:
     def log(self, message: str) -> None:
         self._output.stderr(f"{message}\n")
 
-    klog = log
+    def klog(self, line: int, message: str) -> None:
+        """A line of klog's, of a line of the source."""
+        self._output.stderr(f"device_plugin.go:{line}] {message}\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +331,7 @@ class DriverValidation(_Base):
             return "nvidia" in live.modules() and "nvidia" in live.gpu_drivers().values()
 
         yield from polling(around.clock, POLLED, has_driver)
-        around.status_files.write(DRIVER_READY)
+        around.machine.live.create_file(f"{VALIDATIONS}/{DRIVER_READY}", "")
         return 0
 
 
@@ -316,9 +362,6 @@ def driver_manager_env(chart: str, daemonset: str, values: Values, node_name: st
     return {**env, **values.driver_manager_env}
 
 
-_PLUGIN_SINCE: Final = (((26, 7), "v1.6.0"), ((26, 3), "v1.5.0"), ((0, 0), "v1.4.0"))
-
-
 class Operands:
     """What a chart deploys, on this node."""
 
@@ -346,54 +389,50 @@ class Operands:
             init, env = self._driver_manager("vfio-manager", values)
             vfio = VfioManager.of_chart(self.chart, self.version)
             main = Binding("nvidia-vfio-manager", around, is_deaf=True, vfio=vfio)
-            yield DaemonSet("nvidia-vfio-manager", VFIO_MANAGER, Containers((init,), (main,)), {INIT: env})
+            yield DaemonSet("nvidia-vfio-manager", VFIO_MANAGER_LABEL, Containers((init,), (main,)), {INIT: env})
         if values.vgpu_manager:
             init, env = self._driver_manager("vgpu-manager", values)
             main_of_vgpu = Sleeping("nvidia-vgpu-manager-ctr", around)
-            yield DaemonSet("nvidia-vgpu-manager-daemonset", VGPU_MANAGER, Containers((init,), (main_of_vgpu,)), {INIT: env})
-        yield DaemonSet("nvidia-sandbox-validator", labels.SANDBOX_VALIDATOR, self._validator(values))
+            yield DaemonSet("nvidia-vgpu-manager-daemonset", VGPU_MANAGER_LABEL, Containers((init,), (main_of_vgpu,)), {INIT: env})
+        yield DaemonSet(VALIDATOR, labels.SANDBOX_VALIDATOR, self._validator(values))
         if values.sandbox_device_plugin:
-            plugin = next(release for since, release in _PLUGIN_SINCE if self.version >= since)
+            plugin = plugin_release(self.chart.version)
+            release = plugin if plugin in PLUGINS else next(iter(PLUGINS))  # the oldest that is modelled
             yield DaemonSet(
                 "nvidia-sandbox-device-plugin-daemonset",
                 labels.SANDBOX_DEVICE_PLUGIN,
                 Containers(
                     (
                         Waiting("vfio-pci-validation", around, is_deaf=True, ready=self._vfio_is_ready),
-                        Waiting("vgpu-devices-validation", around, is_deaf=True, ready=self._knows_workload),
+                        Waiting("vgpu-devices-validation", around, is_deaf=True, ready=self._vgpus_are_ready),
                     ),
-                    (SandboxDevicePlugin("nvidia-sandbox-device-plugin-ctr", around, release=plugin),),
+                    (SandboxDevicePlugin("nvidia-sandbox-device-plugin-ctr", around, release=release),),
                 ),
             )
 
     def _validator(self, values: Values) -> Containers:
         around = self.around
-        tag = self.chart.releases["vfio-manager"]
-        init: tuple[Container, ...] = (
-            VfioValidation(
-                "vfio-pci-validation",
+        init = tuple(
+            Validation(
+                f"{component}-validation",
                 around,
-                values=values,
-                drivers=Drivers.of_chart(self.version),
-                nvpci=vfio_flow(tag).nvpci or NvPci,
-            ),
-            Waiting("vgpu-manager-validation", around, ready=lambda: True),
-            Waiting("vgpu-devices-validation", around, ready=lambda: True),
+                component=component,
+                chart=self.chart.version,
+                default_workload=values.default_workload,
+            )
+            for component in (VFIO_PCI, VGPU_MANAGER, VGPU_DEVICES)
         )
-
-        def stop() -> None:
-            around.status_files.clear()
-
-        return Containers(init, (Sleeping("nvidia-sandbox-validator", around, is_deaf=True, stop=stop),))
+        return Containers(init, (Sleeping(VALIDATOR, around, is_deaf=True, stop=around.remove_status_files),))
 
     def _vfio_is_ready(self) -> bool:
-        """The device plugin's wait: for the workload type, and on a passthrough node for the validator's file."""
-        files = self.around.status_files
-        config = files.read(WORKLOAD_TYPE).strip()
-        return bool(config) and (config != VM_PASSTHROUGH or files.has(VFIO_READY))
+        """The device plugin's first wait: for the workload type, and on a passthrough node for the validator's file."""
+        workload = self.around.workload_type()
+        return bool(workload) and (workload != PASSTHROUGH or self.around.has_status_file(VFIO_READY))
 
-    def _knows_workload(self) -> bool:
-        return self.around.status_files.has(WORKLOAD_TYPE)
+    def _vgpus_are_ready(self) -> bool:
+        """Its second: the same of vGPUs."""
+        workload = self.around.workload_type()
+        return bool(workload) and (workload != VGPU or self.around.has_status_file(VGPU_DEVICES_READY))
 
     def _containers(self, values: Values) -> Iterator[DaemonSet]:
         around = self.around
@@ -402,11 +441,8 @@ class Operands:
             main = DriverInstaller("nvidia-driver-ctr", around)
             yield DaemonSet("nvidia-driver-daemonset", labels.DRIVER, Containers((init,), (main,)), {INIT: env})
 
-        def stop() -> None:
-            around.status_files.clear()
-
         validation = DriverValidation("driver-validation", around)
-        main_of_validator = Sleeping("nvidia-operator-validator", around, is_deaf=True, stop=stop)
+        main_of_validator = Sleeping("nvidia-operator-validator", around, is_deaf=True, stop=around.remove_status_files)
         yield DaemonSet("nvidia-operator-validator", labels.OPERATOR_VALIDATOR, Containers((validation,), (main_of_validator,)))
         for name, label, enabled in (
             ("nvidia-container-toolkit-daemonset", labels.CONTAINER_TOOLKIT, values.toolkit),
@@ -415,7 +451,7 @@ class Operands:
             ("nvidia-dcgm-exporter", labels.DCGM_EXPORTER, values.device_plugin),
         ):
             if enabled:
-                wait = Waiting("driver-validation", around, ready=lambda: around.status_files.has(DRIVER_READY))
+                wait = Waiting("driver-validation", around, ready=lambda: around.has_status_file(DRIVER_READY))
                 runs: Container = Sleeping(name.removesuffix("-daemonset"), around)
                 if label == labels.DEVICE_PLUGIN:
                     runs = DevicePlugin("nvidia-device-plugin", around)

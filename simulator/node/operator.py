@@ -28,10 +28,9 @@ from simulator.cluster.kinds import DAEMON_SET, NODE, POD
 from simulator.cluster.store import Change
 from simulator.gocompat import SECOND
 from simulator.node.daemonsets import DaemonSet, DaemonSets
-from simulator.node.validator import WORKLOAD_CONFIG_LABEL, WORKLOAD_CONFIGS
+from simulator.node.validator.program import CONTAINER, WORKLOAD_LABEL, WORKLOADS
 from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request
 
-CONTAINER: Final = "container"
 PRESENT: Final = "nvidia.com/gpu.present"
 OPERANDS: Final = "nvidia.com/gpu.deploy.operands"
 FOUND: Final = (
@@ -121,10 +120,10 @@ def workload_config(node_labels: Mapping[str, str], values: Values) -> str:
     """The node's workload configuration (`getWorkloadConfig`): without sandbox workloads the label is not looked at."""
     if not values.sandbox_workloads:
         return CONTAINER
-    asked = node_labels.get(WORKLOAD_CONFIG_LABEL, "")
-    if asked in WORKLOAD_CONFIGS:
+    asked = node_labels.get(WORKLOAD_LABEL, "")
+    if asked in WORKLOADS:
         return asked
-    return values.default_workload if values.default_workload in WORKLOAD_CONFIGS else CONTAINER
+    return values.default_workload if values.default_workload in WORKLOADS else CONTAINER
 
 
 def wanted_labels(node_labels: Mapping[str, str], values: Values, *, is_new: bool) -> dict[str, str | None]:
@@ -264,7 +263,7 @@ def _labels(node: Mapping[str, Any] | None) -> Mapping[str, str]:
 
 def _matters(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Is it a change of the node that either controller watches for?"""
-    if any(before.get(key) != after.get(key) for key in (WORKLOAD_CONFIG_LABEL, OPERANDS, *FOUND)):
+    if any(before.get(key) != after.get(key) for key in (WORKLOAD_LABEL, OPERANDS, *FOUND)):
         return True
     return any(after.get(key) == "true" for key in FOUND) and after.get(PRESENT) != "true"
 

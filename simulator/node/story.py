@@ -19,7 +19,7 @@ from simulator.manager.charts import CHARTS
 from simulator.node.node import REBOOT, Node
 from simulator.node.operator import NEW_SINCE, VARIANTS, Values, chart_version
 from simulator.node.timeline import ACTS, Entry, Timeline
-from simulator.node.validator import WORKLOAD_CONFIGS
+from simulator.node.validator.program import WORKLOADS
 from simulator.reading import InputError, Place, nearest, read_document, read_format
 from simulator.scenario import find, load_cluster, load_host, read_reference, with_node_name
 from simulator.selectors import label_key_errors, label_value_errors
@@ -159,7 +159,7 @@ def _values(place: Place | None, base: Values) -> Values:
     place.mapping((*_SWITCHES, "default_workload", "driver_manager_env"))
     changes: dict[str, Any] = {name: item.boolean() for name in _SWITCHES if (item := place.get(name))}
     if (workload := place.get("default_workload")) is not None:
-        changes["default_workload"] = workload.choice(*WORKLOAD_CONFIGS)
+        changes["default_workload"] = workload.choice(*WORKLOADS)
     if place.has("driver_manager_env"):
         changes["driver_manager_env"] = {key: item.text() for key, item in place.entries("driver_manager_env")}
     return replace(base, **changes)

@@ -4,7 +4,8 @@ Up to v25.10.1 a script from a ConfigMap binds: `chroot /host modprobe vfio-pci`
 on it is `vfio-manage bind --all` of the driver-manager image. The preStop hook of the v26.3 charts is one word, "vfio-manage
 unbind --all", which is no program: nothing is unbound when their pod goes.
 
-The script is taken for vfio-manage's of the same time: without a filter by class up to v23.6.2. Source:
+The script is vfio-manage's of v0.9.1 but for the modprobe; that of charts before v24.6.0 is taken for those of their time,
+without a filter by class up to v23.6.2. Source:
 NVIDIA/gpu-operator assets/state-vfio-manager: 0400_configmap.yaml, 0500_daemonset.yaml, 0600_daemonset.yaml.
 """
 
@@ -20,8 +21,8 @@ from simulator.trace import LogLine, StderrText, StdoutText
 
 _PROGRAM_SINCE: Final = (26, 3)
 _PRE_STOP_BROKEN: Final = (26, 3)
-_FILTER_SINCE: Final = (23, 9)
-_SCRIPTS: Final = ("v0.6.2", "v0.8.1")
+_SCRIPTS: Final = (((24, 6), "v0.9.1"), ((23, 9), "v0.8.1"), ((0, 0), "v0.6.2"))
+"""The first two numbers of a chart -> the release whose script it has, newest first."""
 
 
 class VfioManager(NamedTuple):
@@ -39,7 +40,8 @@ class VfioManager(NamedTuple):
         """As a chart brings it."""
         if version >= _PROGRAM_SINCE:
             return cls(chart.releases["vfio-manager"], probes=False, unbinds=version != _PRE_STOP_BROKEN)
-        return cls(_SCRIPTS[version >= _FILTER_SINCE], probes=True, unbinds=True)
+        script = next(release for since, release in _SCRIPTS if version >= since)
+        return cls(script, probes=True, unbinds=True)
 
     def bind(self, host: FakeHost, output: Output) -> int:
         """`bind --all`, with its log; the exit code."""

@@ -79,6 +79,8 @@ def test_the_document_has_everything(played):
     assert made["end"]["allocatable"] == {"nvidia.com/GA102GL_A10": "2"}
     assert {log["container"] for log in made["containers"]} == {
         "vfio-pci-validation",
+        "vgpu-manager-validation",
+        "vgpu-devices-validation",
         "nvidia-vfio-manager",
         "nvidia-sandbox-device-plugin-ctr",
     }
