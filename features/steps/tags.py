@@ -17,6 +17,7 @@ TAGS: Final[dict[str, str]] = {
 }
 SIMULATED_ONLY: Final = {
     "what-if": "no image carries a change that is only proposed",
+    "node": "no image is a whole node",
 }
 """What stands after `@simulated-only-`: why a scenario cannot hold on a container."""
 TAGS |= {f"simulated-only-{why}": f"not on a container: {text}" for why, text in SIMULATED_ONLY.items()}

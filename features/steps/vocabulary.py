@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pytest_bdd.steps import step_function_context_registry
 
 import features.steps.given
+import features.steps.node
 import features.steps.then
-import features.steps.when  # noqa: F401  # its definitions are found in the registry
+import features.steps.when  # its definitions are found in the registry
 from features.steps.tags import TAGS, VALUED
 from simulator.scenario import load_cluster, names
 
@@ -31,11 +32,11 @@ class Definition:
 
 
 def definitions() -> list[Definition]:
-    """Every step definition, Given before When before Then, each in the order of its module."""
-    order = ("given", "when", "then")
+    """Every step definition, Given before When before Then, each in the order of its module, those of a node last."""
+    order, last = ("given", "when", "then"), features.steps.node.__name__
     found = [
         Definition(context.type or "", context.parser.name, inspect.getdoc(context.step_func) or "", context.parser.is_matching)
-        for context in step_function_context_registry.values()
+        for context in sorted(step_function_context_registry.values(), key=lambda context: context.step_func.__module__ == last)
         if context.step_func.__module__.startswith("features.steps.")
     ]
     return sorted(found, key=lambda definition: order.index(definition.keyword))
@@ -53,7 +54,7 @@ left out. A table or a block of text follows a sentence that ends in a colon.
 
 _TITLES = {
     "given": "## Given: a known world, and what is different about it here",
-    "when": "## When: one run of driver-manager",
+    "when": "## When: one run of driver-manager, or a node's time",
     "then": "## Then: what can be observed",
 }
 

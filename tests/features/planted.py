@@ -31,6 +31,9 @@ from simulator.kube import clientset, drain, profile, rest, waiting
 from simulator.manager import kubernetes, mount, program, releases, steps, v0_9_1, v0_10_0, v0_11_0, v0_12_0, whatif
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.steps import DriverManager
+from simulator.node import backoff, kubelet, operator
+from simulator.node.machine import Machine
+from simulator.node.vfio_manager import VfioManager
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = sorted({str(file.parent.relative_to(ROOT)) for file in ROOT.glob("features/*/*.feature")})
@@ -581,6 +584,88 @@ def auto_drain_off_by_default(patch: pytest.MonkeyPatch) -> None:
 def blocked_eviction_gives_up(patch: pytest.MonkeyPatch) -> None:
     """A disruption budget fails the eviction."""
     patch.setattr(drain, "is_too_many_requests", lambda _: False)
+
+
+# --- a node over time ---------------------------------------------------------------------------------------------
+
+
+@fault
+def back_off_is_constant(patch: pytest.MonkeyPatch) -> None:
+    """Ten seconds, however often."""
+    patch.setattr(backoff, "LONGEST", backoff.INITIAL)
+
+
+@fault
+def back_off_outlives_its_pod(patch: pytest.MonkeyPatch) -> None:
+    """It is kept by the container's name."""
+    for name in ("until", "next"):
+        method = getattr(backoff.Backoff, name)
+        patch.setattr(backoff.Backoff, name, lambda self, key, *times, method=method: method(self, ("", key[1]), *times))
+
+
+@fault
+def kubelet_says_back_off_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Init:Error is never seen for long."""
+    patch.setattr(kubelet, "LOOKS_AGAIN", 0)
+
+
+@fault
+def operator_never_looks_again(patch: pytest.MonkeyPatch) -> None:
+    """The old one labels the node as the new one does."""
+    init = operator.Operator.__init__
+
+    def makes(self: operator.Operator, *args: object, is_new: bool) -> None:
+        init(self, *args, is_new=True)
+
+    patch.setattr(operator.Operator, "__init__", makes)
+
+
+@fault
+def operator_always_looks_again(patch: pytest.MonkeyPatch) -> None:
+    """The new one labels the node as the old one does."""
+    init = operator.Operator.__init__
+
+    def makes(self: operator.Operator, *args: object, is_new: bool) -> None:
+        init(self, *args, is_new=False)
+
+    patch.setattr(operator.Operator, "__init__", makes)
+
+
+@fault
+def operator_keeps_foreign_labels(patch: pytest.MonkeyPatch) -> None:
+    """What belongs to no operand of the node stays."""
+    wants = operator.wanted_labels
+
+    def keeps(*args: object, **options: bool) -> dict[str, str | None]:
+        return {key: value for key, value in wants(*args, **options).items() if value is not None}
+
+    patch.setattr(operator, "wanted_labels", keeps)
+
+
+@fault
+def purge_unloads(patch: pytest.MonkeyPatch) -> None:
+    """Removing the packages takes the modules from memory."""
+    purge = Machine.purge
+
+    def purges(self: Machine, patterns: object) -> object:
+        gone = purge(self, patterns)
+        for name in ("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia"):
+            self.live.kernel._unload(name)
+        return gone
+
+    patch.setattr(Machine, "purge", purges)
+
+
+@fault
+def nothing_loads_at_boot(patch: pytest.MonkeyPatch) -> None:
+    """udev finds no module for a GPU."""
+    patch.setattr(Machine, "_found_by_udev", lambda _: "")
+
+
+@fault
+def vfio_manager_binds_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Its main container only sleeps."""
+    patch.setattr(VfioManager, "bind", lambda *_: 0)
 
 
 # --- modules, mounts, vfio, nouveau, RDMA -------------------------------------------------------------------------
