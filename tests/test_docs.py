@@ -12,6 +12,7 @@ import pytest
 
 from simulator.cluster.objects import read_cluster
 from simulator.host.spec import read_host
+from simulator.node.story import read_story
 from simulator.reading import parse_document
 from simulator.scenario import read_scenario
 
@@ -64,9 +65,11 @@ def test_a_command_prints_what_its_page_says(command, printed):
 
 @pytest.mark.parametrize("text", list(blocks("yaml")))
 def test_a_yaml_example_is_read(text):
-    """As a host, a cluster or a world, whichever it is."""
+    """As a host, a cluster, a world or a node's story, whichever it is."""
     place = parse_document(text, "example")
-    if "host" in place.value:
+    if {"chart", "variant"} & set(place.value) and "host" in place.value:
+        read_story(place, ROOT)
+    elif "host" in place.value:
         read_scenario(place, ROOT)
     elif "node" in place.value or "pods" in place.value:
         read_cluster(place, "example", "gpu-1")

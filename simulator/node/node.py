@@ -71,6 +71,7 @@ class Node:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.timeline.is_over = True
         self.kubelet.cut_off()
 
     def date(self) -> datetime.datetime:

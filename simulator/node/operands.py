@@ -71,8 +71,11 @@ class Logs(Protocol):
     def output(self, pod: PodRef, container: str) -> Output:
         """The streams of a container that starts now."""
 
+    def driver_manager_starts(self, pod: PodRef) -> None:
+        """A run of driver-manager begins."""
+
     def driver_manager_ran(self, pod: PodRef, outcome: Outcome) -> None:
-        """A run of driver-manager is over."""
+        """It is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class DriverManager(_Base):
         def work(clock: BlockingClock) -> int:
             host = machine.live.of_image(resolved.container_path, resolved.release.chroot, resolved.image)
             world = World(machine.spec, around.cluster.spec, env={**IN_POD_ENV, **self.env}, seed=around.clock.now)
+            around.logs.driver_manager_starts(pod)
             outcome = run_program(world, resolved, host, around.cluster, clock, around.cluster.reactions.start)
             around.logs.driver_manager_ran(pod, outcome)
             return 137 if outcome.exit_code is None else outcome.exit_code % 256

@@ -47,6 +47,8 @@ class Run:
     pod: str
     began: Duration
     outcome: Outcome
+    is_running: bool = False
+    """Was it still running when nobody looked any more?"""
 
     @property
     def ended(self) -> Duration:
@@ -56,6 +58,8 @@ class Run:
     @property
     def verdict(self) -> str:
         """How it ended, in a line."""
+        if self.outcome.exit_code is None:
+            return "still running" if self.is_running else "cut off"
         last = self.outcome.log[-1] if self.outcome.log else None
         text = f": {last.message}" if last is not None and last.level == "fatal" else ""
         return f"exit {self.outcome.exit_code}{text}"
@@ -96,6 +100,8 @@ class Timeline:
         self.entries: list[Entry] = []
         self.runs: list[Run] = []
         self.logs: list[Log] = []
+        self.is_over = False
+        """Does nobody look any more?"""
         self._store = store
         self._clock = clock
         self._is_of_interest = is_of_interest
@@ -121,11 +127,16 @@ class Timeline:
         self.logs.append(log)
         return _Writer(self._clock, log)
 
+    def driver_manager_starts(self, pod: PodRef) -> None:
+        """A run of driver-manager begins."""
+        self.note(DRIVER_MANAGER, pod.name, "starts")
+
     def driver_manager_ran(self, pod: PodRef, outcome: Outcome) -> None:
         """A run of driver-manager is over."""
-        run = Run(pod.full_name, self._clock.now - outcome.elapsed, outcome)
+        run = Run(pod.full_name, self._clock.now - outcome.elapsed, outcome, self.is_over and outcome.exit_code is None)
         self.runs.append(run)
-        self.note(DRIVER_MANAGER, pod.name, run.verdict)
+        if not self.is_over:
+            self.note(DRIVER_MANAGER, pod.name, run.verdict)
 
     # --- the store -------------------------------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ def _kind(span: Span) -> str:
     """How a bar is coloured: good, bad, wait or plain."""
     text = span.text
     if span.lane == DRIVER_MANAGER:
-        return "good" if text == "exit 0" else "bad"
+        return {"exit 0": "good", "still running": "wait", "cut off": "wait"}.get(text, "bad")
     if span.lane == KUBELET:
         if is_bad(span):
             return "bad"

@@ -238,3 +238,18 @@ def test_every_chart_of_the_table_binds_a_clean_host(make, chart):
     assert set(node.gpu_drivers.values()) == {"vfio-pci"}
     assert node.allocatable == {"nvidia.com/GA102GL_A10": "2"}
     assert not node.timeline.runs[-1].outcome.exit_code
+
+
+def test_a_run_that_a_reboot_or_the_end_interrupts(make):
+    """The first is cut off, the second still runs."""
+    node = make()
+    after(node, 30)
+    node.reboot(takes=60)
+    after(node, 120)
+    node.__exit__()
+    assert [run.verdict for run in node.timeline.runs] == ["cut off", "still running"]
+    assert [(entry.at // SECOND, entry.text) for entry in node.timeline.entries if entry.lane == "driver-manager"] == [
+        (0, "starts"),
+        (30, "cut off"),
+        (90, "starts"),
+    ]
