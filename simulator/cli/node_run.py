@@ -17,7 +17,7 @@ import sys
 
 from simulator.node.story import load_story, play
 from simulator.node.timeline import LANES
-from simulator.reading import encodable, printable
+from simulator.reading import printable
 from simulator.report.node_page import page
 from simulator.report.node_story import document, mermaid, table
 
@@ -41,5 +41,5 @@ def run(options: argparse.Namespace) -> int:
             text = page(played)
         case _:
             text = "".join(f"{printable(line)}\n" for line in table(played, options.lane or LANES))
-    sys.stdout.write(encodable(text, sys.stdout.encoding))
+    sys.stdout.write(text)
     return 0
