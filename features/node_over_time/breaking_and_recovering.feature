@@ -136,6 +136,27 @@ Feature: A passthrough node breaks and recovers, as time passes
         | blacklists | 1    | nvidia   |
         | forbids    | 0    | vfio-pci |
 
+    Scenario Outline: Bound by hand, with the driver still installed
+      Everything is as it should be until the next boot, which gives the GPUs to nvidia.
+      Given the host "vfio-bound-driver-installed"
+      And after 10 minutes an administrator <how> the driver
+      And after 10 minutes an administrator reboots the machine
+      When the node runs for 20 minutes
+      Then the exit code is <code>
+      And all GPUs are on "<driver>"
+
+      Examples:
+        | how        | code | driver   |
+        | blacklists | 1    | nvidia   |
+        | forbids    | 0    | vfio-pci |
+
+    Scenario: Bound by hand, with the driver still installed, and rebooted as it is
+      Given the host "vfio-bound-driver-installed"
+      And after 10 minutes an administrator reboots the machine
+      When the node runs for 20 minutes
+      Then all GPUs are on "nvidia"
+      And no GPU can be allocated
+
   Rule: A vfio-manager that runs proves nothing
     S10: failures of single devices are warnings from v0.10.0 on. Only the validator tells.
 

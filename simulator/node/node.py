@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any, Final, Self
 
 from simulator.clock import VirtualClock
@@ -26,7 +27,8 @@ from simulator.node.operands import Operands, Surroundings
 from simulator.node.operator import FOUND, NEW_SINCE, Operator, Values
 from simulator.node.process import Processes
 from simulator.node.timeline import HOST, Timeline
-from simulator.ports import Request
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request
+from simulator.reading import InputError
 
 REBOOT: Final = 120.0
 """Seconds that a reboot takes, unless it is said otherwise."""
@@ -121,21 +123,30 @@ class Node:
     # --- acts of people --------------------------------------------------------------------------------------------
 
     def label(self, changes: Mapping[str, str | None]) -> None:
-        """`kubectl label node`: None removes a label."""
+        """`kubectl label node`: None removes a label. Raises InputError where the API server refuses."""
         self._patch_node({"metadata": {"labels": dict(changes)}})
 
     def cordon(self, *, unschedulable: bool) -> None:
-        """`kubectl cordon` or `uncordon`."""
+        """`kubectl cordon` or `uncordon`. Raises InputError."""
         self._patch_node({"spec": {"unschedulable": unschedulable or None}})
 
     def _patch_node(self, body: Mapping[str, Any]) -> None:
-        self.cluster.request(Request("PATCH", f"/api/v1/nodes/{self.store.node_name}", body=body, content_type=patch.MERGE))
+        self._request(Request("PATCH", f"/api/v1/nodes/{self.store.node_name}", body=body, content_type=patch.MERGE))
+
+    def _request(self, request: Request) -> None:
+        """What kubectl sends. Raises InputError where it is refused."""
+        try:
+            response = self.cluster.request(request)
+        except (ConnectionDropped, ConnectionFailed, ConnectionRefused):
+            raise InputError("", "", "the API server does not answer", "leave the step out, or the fault") from None
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            raise InputError("", "", f"the API server refuses: {response.body.get('message', response.status)}")
 
     def delete_pods(self, prefix: str) -> list[str]:
-        """`kubectl delete pod` of those in the operator's namespace whose name begins so: their names."""
+        """`kubectl delete pod` of those in the operator's namespace whose name begins so: their names. Raises InputError."""
         names = [row["Name"] for row in self.get_pods() if row["Name"].startswith(prefix)]
         for name in names:
-            self.cluster.request(Request("DELETE", f"/api/v1/namespaces/{self.namespace}/pods/{name}"))
+            self._request(Request("DELETE", f"/api/v1/namespaces/{self.namespace}/pods/{name}"))
         return names
 
     def reboot(self, *, takes: float = REBOOT, kernel: str = "") -> None:

@@ -32,6 +32,7 @@ from simulator.node.operator import VGPU_MANAGER as VGPU_MANAGER_LABEL
 from simulator.node.operator import Values, chart_version
 from simulator.node.packages import DRIVER_MODULES
 from simulator.node.plugin.releases import PLUGINS, plugin_release
+from simulator.node.pods import vfio_manager_env
 from simulator.node.process import BlockingClock, Program, Wait, blocking, polling
 from simulator.node.validator.program import (
     PASSTHROUGH,
@@ -344,26 +345,23 @@ class DriverValidation(_Base):
 
 def driver_manager_env(chart: str, daemonset: str, values: Values, node_name: str, namespace: str) -> dict[str, str]:
     """The environment of the init container k8s-driver-manager, by chart and DaemonSet, as asset and values make it."""
+    if daemonset != "driver":
+        return vfio_manager_env(chart, node_name, {"OPERATOR_NAMESPACE": namespace, **values.driver_manager_env})
     version = chart_version(chart)
     first = version == (22, 9) and chart != "v22.9.2"
-    env = {"NODE_NAME": node_name, "NVIDIA_VISIBLE_DEVICES": "void", "OPERATOR_NAMESPACE": namespace}
-    if daemonset == "driver":
-        if not first:
-            env["ENABLE_GPU_POD_EVICTION"] = "true"
-        env["ENABLE_AUTO_DRAIN"] = "true" if first else "false"
-        env |= {
-            "DRAIN_USE_FORCE": "false",
-            "DRAIN_POD_SELECTOR_LABEL": "",
-            "DRAIN_TIMEOUT_SECONDS": "0s",
-            "DRAIN_DELETE_EMPTYDIR_DATA": "false",
-        }
-        if version >= (26, 3):
-            env[_DIGEST] = "1"
-    else:
-        if not first:
-            env["ENABLE_GPU_POD_EVICTION"] = "false"
-        env["ENABLE_AUTO_DRAIN"] = "false"
-    return {**env, **values.driver_manager_env}
+    return {
+        "NODE_NAME": node_name,
+        "NVIDIA_VISIBLE_DEVICES": "void",
+        "OPERATOR_NAMESPACE": namespace,
+        **({} if first else {"ENABLE_GPU_POD_EVICTION": "true"}),
+        "ENABLE_AUTO_DRAIN": "true" if first else "false",
+        "DRAIN_USE_FORCE": "false",
+        "DRAIN_POD_SELECTOR_LABEL": "",
+        "DRAIN_TIMEOUT_SECONDS": "0s",
+        "DRAIN_DELETE_EMPTYDIR_DATA": "false",
+        **({_DIGEST: "1"} if version >= (26, 3) else {}),
+        **values.driver_manager_env,
+    }
 
 
 class Operands:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 
 from simulator import labels
@@ -245,9 +246,12 @@ class Operator:
             return
         path = f"/api/v1/nodes/{node['metadata']['name']}"
         try:
-            self.cluster.request(Request("PATCH", path, body={"metadata": metadata}, content_type=patch.MERGE))
+            response = self.cluster.request(Request("PATCH", path, body={"metadata": metadata}, content_type=patch.MERGE))
+            failed = response.status >= HTTPStatus.BAD_REQUEST
         except (ConnectionDropped, ConnectionFailed, ConnectionRefused):
-            return  # it will be tried again: the node is as it was
+            failed = True
+        if failed:  # the controller puts the node back into its queue
+            self.clock.plan(self.clock.now + REQUEUED, lambda: self._reconcile_soon(with_labels=True))
 
     def _annotations(self, present: Mapping[str, str]) -> dict[str, str | None]:
         """Who upgrades drivers: with a driver of its own and no sandbox workloads the upgrade controller does."""

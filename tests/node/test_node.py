@@ -11,7 +11,7 @@ from simulator.cluster.objects import Node as NodeSpec
 from simulator.gocompat import SECOND
 from simulator.node.node import Node
 from simulator.node.operator import VARIANTS, Values
-from simulator.scenario import load_host
+from simulator.scenario import load_host, names
 
 PACKAGED, RUNFILE = "ubuntu-24.04-driver-580-open", "runfile-580"
 RESTARTS = [0, 60, 130, 210, 310, 450, 670, 1030]
@@ -253,3 +253,17 @@ def test_a_run_that_a_reboot_or_the_end_interrupts(make):
         (30, "cut off"),
         (90, "starts"),
     ]
+
+
+@pytest.mark.parametrize("host", names("hosts"))
+def test_every_named_host_meets_the_operator(make, host):
+    """The first run says what the host's description says of the host check; no GPU, no operands."""
+    node = make(host)
+    after(node, 65)
+    spec = node.machine.spec
+    if not any(function.is_gpu for function in spec.pci):
+        assert not node.get_pods()
+        return
+    assert spec.verdict is not None
+    first = node.timeline.runs[0]
+    assert (first.verdict == "exit 1: driver is pre-installed on host") == spec.verdict.host_check

@@ -117,6 +117,29 @@ def test_what_cannot_be_done_is_named_with_its_place(step, problem):
     assert str(caught.value).startswith(f"story.yaml: {problem}")
 
 
+@pytest.mark.parametrize(
+    ("cluster", "problem"),
+    [
+        ("{api_down: true}", "the API server does not answer"),
+        ('{faults: [{method: PATCH, status: 500, body: "a/b"}]}', "the API server refuses: injected fault 500"),
+    ],
+)
+def test_what_the_api_server_refuses_is_an_error_too(cluster, problem):
+    """Of people's requests; the programs on the node live with it."""
+    with pytest.raises(InputError) as caught:
+        play(read(f"host: clean\ncluster: {cluster}\nsteps: [{{at: 1m, label: {{a/b: c}}}}]"))
+    assert str(caught.value).startswith(f"story.yaml: steps[0] {problem}")
+
+
+def test_the_operator_tries_again():
+    """Labels come when the API server takes them; the new operator has nothing else that would make it look."""
+    fault = '{method: PATCH, body: "sandbox-validator", times: 3, status: 503}'
+    played = play(read(f"host: clean\nchart: v26.7.0\ncluster: {{faults: [{fault}]}}\nuntil: 3m\n"))
+    first = next(entry.at for entry in played.timeline.entries if entry.subject == "nvidia.com/gpu.deploy.vfio-manager")
+    assert first == 15 * SECOND
+    assert played.allocatable
+
+
 def test_a_machine_that_is_down_cannot_be_rebooted():
     """It comes up first."""
     with pytest.raises(InputError, match="the machine is down"):
