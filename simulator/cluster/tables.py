@@ -120,7 +120,14 @@ def _find(value: Any, steps: Sequence[tuple[str | None, str | None, str | None, 
 
 def _value(item: Document, path: str) -> Any:
     """The first value at a path, None if there is none."""
-    return next(_find(item, _steps(path)), None)
+    value: Any = item
+    for key, *_ in _steps(path):
+        if key is None:
+            return next(_find(item, _steps(path)), None)
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
 
 
 def _text(item: Document, path: str) -> str:

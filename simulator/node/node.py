@@ -84,11 +84,14 @@ class Node:
         """Let time pass up to a moment, in nanoseconds since the start; what is due then happens too."""
         self.clock.sleep(at - self.clock.now)
 
-    def _hears(self, _: Change) -> None:
-        self.processes.look()
+    def _hears(self, change: Change) -> None:
+        """Programs wait for objects to go; what the host has changes with a program's step or an administrator's."""
+        if change.after is None:
+            self.processes.look()
 
     def look(self) -> None:
         """Note what is loaded and bound, if it changed."""
+        self.processes.look()
         self.timeline.look_at(self.machine.live if self.kubelet.is_up else None)
 
     # --- looking -------------------------------------------------------------------------------------------------

@@ -96,9 +96,10 @@ class Surroundings:
 
     def workload_type(self) -> str:
         """What the validator's status file says the node is for, "" while there is none."""
-        if not self.has_status_file(WORKLOAD_TYPE):
+        try:
+            return self.machine.live.tree.read(f"{VALIDATIONS}/{WORKLOAD_TYPE}").strip()
+        except FileNotFoundError:
             return ""
-        return self.machine.live.tree.read(f"{VALIDATIONS}/{WORKLOAD_TYPE}").strip()
 
     def remove_status_files(self) -> None:
         """`rm -f /run/nvidia/validations/*`: hidden ones stay."""
