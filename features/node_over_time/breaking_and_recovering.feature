@@ -11,6 +11,7 @@ Feature: A passthrough node breaks and recovers, as time passes
     S4, S8, S9: the first restart is at once, the five minutes come with the seventh; the device plugin's pod does not crash,
     it waits.
 
+    @since-v0.4.2
     Scenario Outline: Restarts, statuses, the validator's message, nothing to allocate
       Given the host "<host>"
       When the node runs for 19 minutes
@@ -56,6 +57,7 @@ Feature: A passthrough node breaks and recovers, as time passes
 
   Rule: A clean host binds at the first start
 
+    @since-v0.4.2
     Scenario: Both GPUs and the resource
       Given the host "clean"
       When the node runs for 5 minutes
@@ -71,6 +73,7 @@ Feature: A passthrough node breaks and recovers, as time passes
 
   Rule: Purging, blacklisting and rebooting mend it
 
+    @since-v0.4.2
     Scenario: The packaged driver
       Given the host "ubuntu-24.04-driver-580-open"
       And after 20 minutes an administrator purges "nvidia-* libnvidia-*"
