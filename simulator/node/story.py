@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from simulator.cluster.kinds import EVENT
 from simulator.cluster.objects import ClusterSpec, read_cluster
 from simulator.cluster.objects import Node as NodeSpec
 from simulator.gocompat import SECOND, Duration, GoError, parse_duration
@@ -71,6 +72,8 @@ class Played:
     labels: Mapping[str, str]
     allocatable: Mapping[str, str]
     gpu_drivers: Mapping[str, str]
+    events: tuple[Mapping[str, Any], ...] = ()
+    """As the API has them."""
 
 
 def play(story: Story) -> Played:
@@ -88,7 +91,15 @@ def play(story: Story) -> Played:
             node.timeline.entries.insert(first, Entry(step.at, ACTS, "", done))
             node.look()
         node.run_until(story.until)
-        return Played(story, node.timeline, tuple(node.get_pods()), dict(node.labels), node.allocatable, node.gpu_drivers)
+        return Played(
+            story,
+            node.timeline,
+            tuple(node.get_pods()),
+            dict(node.labels),
+            node.allocatable,
+            node.gpu_drivers,
+            tuple(node.store.objects(EVENT).values()),
+        )
 
 
 # --- files ---------------------------------------------------------------------------------------------------------

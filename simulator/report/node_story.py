@@ -185,6 +185,13 @@ def document(played: Played) -> dict[str, Any]:
             {"pod": log.pod, "container": log.container, "at_s": log.at / SECOND, "log": _lines(log.lines)}
             for log in played.timeline.logs
         ],
+        "events": [
+            {
+                "object": event["involvedObject"]["name"],
+                **{key: event[key] for key in ("type", "reason", "message", "count", "firstTimestamp", "lastTimestamp")},
+            }
+            for event in played.events
+        ],
         "end": {
             "pods": [{key.lower(): value for key, value in row.items()} for row in played.pods],
             "labels": dict(sorted(played.labels.items())),

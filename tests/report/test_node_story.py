@@ -80,6 +80,8 @@ def test_the_document_has_everything(played):
     assert [run["at_s"] for run in made["driver_manager"]] == [0, 60, 130, 210, 310, 450, 670, 1030, 1380]
     assert made["driver_manager"][0]["log"][-1] == "fatal: driver is pre-installed on host"
     assert made["end"]["allocatable"] == {"nvidia.com/GA102GL_A10": "2"}
+    back_off = [event for event in made["events"] if event["reason"] == "BackOff" and "vfio-manager" in event["object"]]
+    assert [(event["type"], event["count"]) for event in back_off] == [("Warning", 7)]
     assert {log["container"] for log in made["containers"]} == {
         "vfio-pci-validation",
         "vgpu-manager-validation",
