@@ -32,15 +32,19 @@ Feature: What a passthrough node's operands leave alone, and what they do not
       And all GPUs are on "nvidia"
 
   Rule: Restarting vfio-manager takes the GPUs away first
-    S11: whether or not a virtual machine has them.
+    S11, B63: whether or not a virtual machine has them; nothing looks for one (S26).
 
     Scenario: Its pod is deleted
       Given the host "clean"
       And the chart's passthrough variant
+      And the pods:
+        | pod                | owner | resource               |
+        | vm/virt-launcher-a | none  | nvidia.com/GA102GL_A10 |
       And after 10 minutes an administrator deletes the pods of "nvidia-vfio-manager"
       When the node runs for 20 minutes
       Then all GPUs are on "vfio-pci"
       And the log says "Unbinding vfio-pci driver from all devices" 1 times
+      And the pod "vm/virt-launcher-a" is still there
 
   Rule: The container variant needs no cleaning
     The guide's other way out: no driver-manager runs, and the operands use the host's driver.
