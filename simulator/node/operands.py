@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from simulator import labels
 from simulator.clock import VirtualClock
 from simulator.cluster.fake import FakeCluster
-from simulator.gocompat import SECOND
+from simulator.gocompat import SECOND, GoPanic
 from simulator.kube.clientset import Clientset
 from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient
@@ -63,6 +63,7 @@ DRIVER_READY: Final = "driver-ready"
 """The operator validator's status file."""
 INSTALLED: Final = 90 * SECOND
 """How long the driver's container takes to install its driver."""
+_PANIC: Final = 2
 _DIGEST: Final = "DRIVER_CONFIG_DIGEST"
 
 
@@ -192,7 +193,11 @@ class Validation(_Base):
             connection = Connection(around.cluster, clock, _API_SERVER)
             clientset = Clientset(RestClient(connection, clock, output, Libraries(), str))
             host = around.machine.live.of_image(PATH)
-            return validator(self.chart)(host, clientset, clock, _ValidatorLog(output), env, self.chart).main()
+            try:
+                return validator(self.chart)(host, clientset, clock, _ValidatorLog(output), env, self.chart).main()
+            except GoPanic as panic:
+                output.stderr(f"panic: {panic}\n")
+                return _PANIC
 
         yield Wait(VALIDATED)
         return (yield from blocking(around.clock, work))
@@ -252,7 +257,11 @@ class SandboxDevicePlugin(_Base):
         """Until it is stopped; then its resources are gone from what can be allocated."""
         around = self.around
         output = around.logs.output(pod, self.name)
-        registered = PLUGINS[self.release](around.machine.live, _PluginLog(output)).initiate()
+        try:
+            registered = PLUGINS[self.release](around.machine.live, _PluginLog(output)).initiate()
+        except GoPanic as panic:
+            output.stderr(f"panic: {panic}\n")
+            return _PANIC
         kubelet = around.kubelet()
         for one in registered:  # of two with one name the last counts
             kubelet.register(one.resource, len(one.devices))
@@ -261,7 +270,7 @@ class SandboxDevicePlugin(_Base):
         except Terminated:
             for one in registered:
                 kubelet.unregister(one.resource)
-            return 2
+            return _PANIC
         return 0
 
 
@@ -316,10 +325,13 @@ class DriverInstaller(_Base):
         try:
             yield Wait()
         except Terminated:
-            for module in DRIVER_MODULES:
-                if module in kernel.loaded():
-                    kernel.delete_module(module)
-            kernel.unmount("/run/nvidia/driver")
+            try:
+                for module in DRIVER_MODULES:
+                    if module in kernel.loaded():
+                        kernel.delete_module(module)
+                kernel.unmount("/run/nvidia/driver")
+            except OSError:  # "Could not unload NVIDIA driver kernel modules, driver is in use"
+                return 1
             tree.remove_tree("/run/nvidia/nvidia-driver.pid")
         return 0
 
@@ -382,7 +394,8 @@ class Operands:
         tag = modelled(self.chart.releases[daemonset])
         assert tag is not None
         env = driver_manager_env(self.chart.version, daemonset, values, around.cluster.store.node_name, around.namespace)
-        return DriverManager(INIT, around, flow=resolve(tag), env=env), env
+        flow = resolve(tag)
+        return DriverManager(INIT, around, is_deaf=flow.deaf, flow=flow, env=env), env
 
     def _sandbox(self, values: Values) -> Iterator[DaemonSet]:
         if not values.sandbox_workloads:

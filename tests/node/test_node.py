@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from simulator import labels
@@ -9,6 +11,7 @@ from simulator.cluster.kinds import DAEMON_SET
 from simulator.cluster.objects import ClusterSpec
 from simulator.cluster.objects import Node as NodeSpec
 from simulator.gocompat import SECOND
+from simulator.host.spec import PciFunction
 from simulator.node.node import Node
 from simulator.node.operator import VARIANTS, Values
 from simulator.scenario import load_host, names
@@ -23,7 +26,8 @@ def make():
     made = []
 
     def node(host=PACKAGED, chart="v26.3.1", values=VARIANTS["passthrough"], **options):
-        made.append(Node(load_host(host), ClusterSpec("test", NodeSpec("gpu-1")), chart, values, **options))
+        spec = load_host(host) if isinstance(host, str) else host
+        made.append(Node(spec, ClusterSpec("test", NodeSpec("gpu-1")), chart, values, **options))
         return made[-1]
 
     yield node
@@ -188,6 +192,28 @@ def test_a_container_node_with_a_host_driver_gives_way_to_it(make):
     assert node.allocatable == {"nvidia.com/gpu": "2"}
 
 
+@pytest.mark.parametrize(("answer", "driver"), [("real", ""), ("EBUSY", "nvidia")])
+def test_a_driver_container_that_is_stopped_unloads_its_driver_if_it_can(make, answer, driver):
+    """A module in use stays, and the GPUs with it."""
+    node = make(replace(load_host("clean"), delete_module={"nvidia": answer}), values=Values())
+    after(node, 300)
+    assert set(node.gpu_drivers.values()) == {"nvidia"}
+    node.label({"nvidia.com/gpu.deploy.operands": "false"})
+    after(node, 400)
+    assert not node.get_pods()
+    assert set(node.gpu_drivers.values()) == {driver}
+
+
+def test_the_script_hears_no_sigterm(make):
+    """Up to v0.8.1 driver-manager is a shell that is process 1: on a container node its pod goes after the grace period."""
+    node = make(chart="v25.3.4", values=Values())
+    after(node, 29)
+    assert [row["Status"] for row in node.get_pods() if row["Name"].startswith("nvidia-driver")] == ["Terminating"]
+    after(node, 40)
+    assert not [row for row in node.get_pods() if row["Name"].startswith("nvidia-driver")]
+    assert [run.verdict for run in node.timeline.runs] == ["cut off"]
+
+
 def test_a_foreign_cordon_is_left_alone(make):
     """vfio-manager's driver-manager neither evicts nor drains, so it does not uncordon; DaemonSets' pods come all the same."""
     node = make("clean")
@@ -267,3 +293,15 @@ def test_every_named_host_meets_the_operator(make, host):
     assert spec.verdict is not None
     first = node.timeline.runs[0]
     assert (first.verdict == "exit 1: driver is pre-installed on host") == spec.verdict.host_check
+
+
+def test_a_plugin_that_panics_is_a_crash_loop(make):
+    """A vendor file of less than two bytes, of a function that comes after the GPUs."""
+    host = load_host("clean")
+    odd = PciFunction("0000:ff:00.0", "0x10de", "0x0000", "0x040300", attributes={"vendor": "0"})
+    node = make(replace(host, pci=(*host.pci, odd)))
+    after(node, 120)
+    plugin = "nvidia-sandbox-device-plugin"
+    assert status(node, plugin) == "CrashLoopBackOff"
+    assert any(line.message.startswith("panic: ") for log in node.timeline.logs for line in log.lines)
+    assert node.allocatable == {}
