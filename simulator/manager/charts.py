@@ -24,6 +24,12 @@ class Chart:
     vfio: str = ""
 
     @property
+    def number(self) -> tuple[int, int]:
+        """The first two numbers of its version."""
+        year, month, *_ = self.version.removeprefix("v").split(".")
+        return int(year), int(month)
+
+    @property
     def releases(self) -> dict[str, str]:
         """DaemonSet -> release."""
         return {"driver": self.driver, "vgpu-manager": self.vgpu or self.driver, "vfio-manager": self.vfio or self.driver}

@@ -63,7 +63,7 @@ class Node:
         self.operands = Operands(chart, around)
         self.daemonsets = DaemonSets(self.store, self.clock, self.date, namespace)
         self.kubelet = Kubelet(self.store, self.clock, self.processes, self.date, self.daemonsets.containers_of)
-        is_new = self.operands.version >= NEW_SINCE if new_operator is None else new_operator
+        is_new = self.operands.chart.number >= NEW_SINCE if new_operator is None else new_operator
         self.operator = Operator(self.cluster, self.clock, self.daemonsets, values, self.operands.render, is_new=is_new)
         self.store.watchers.append(self._hears)
         self.processes.on_step = self.look

@@ -29,7 +29,7 @@ from simulator.node.kubelet import Container, Containers, Kubelet, PodRef
 from simulator.node.machine import Machine
 from simulator.node.operator import VFIO_MANAGER as VFIO_MANAGER_LABEL
 from simulator.node.operator import VGPU_MANAGER as VGPU_MANAGER_LABEL
-from simulator.node.operator import Values, chart_version
+from simulator.node.operator import Values
 from simulator.node.packages import DRIVER_MODULES
 from simulator.node.plugin.releases import PLUGINS, plugin_release
 from simulator.node.pods import vfio_manager_env
@@ -360,7 +360,7 @@ def driver_manager_env(chart: str, daemonset: str, values: Values, node_name: st
     """The environment of the init container k8s-driver-manager, by chart and DaemonSet, as asset and values make it."""
     if daemonset != "driver":
         return vfio_manager_env(chart, node_name, {"OPERATOR_NAMESPACE": namespace, **values.driver_manager_env})
-    version = chart_version(chart)
+    version = CHARTS[chart].number
     first = version == (22, 9) and chart != "v22.9.2"
     return {
         "NODE_NAME": node_name,
@@ -382,7 +382,6 @@ class Operands:
 
     def __init__(self, chart: str, around: Surroundings) -> None:
         self.chart: Chart = CHARTS[chart]
-        self.version = chart_version(chart)
         self.around = around
 
     def render(self, values: Values) -> list[DaemonSet]:
@@ -403,7 +402,7 @@ class Operands:
         around = self.around
         if values.vfio_manager:
             init, env = self._driver_manager("vfio-manager", values)
-            vfio = VfioManager.of_chart(self.chart, self.version)
+            vfio = VfioManager.of_chart(self.chart)
             main = Binding("nvidia-vfio-manager", around, is_deaf=True, vfio=vfio)
             yield DaemonSet("nvidia-vfio-manager", VFIO_MANAGER_LABEL, Containers((init,), (main,)), {INIT: env})
         if values.vgpu_manager:

@@ -15,7 +15,6 @@ nodelabeling_controller.go at v26.7.0.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -73,13 +72,6 @@ STATES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Workload configuration -> the labels of its operands (`gpuStateLabels`), whether or not an operand is enabled."""
 _ALL: Final = (*dict.fromkeys(key for keys in STATES.values() for key in keys), labels.MIG_MANAGER, labels.CLIENT)
-
-
-def chart_version(version: str) -> tuple[int, int]:
-    """The first two numbers of a chart's version."""
-    match = re.match(r"v(\d+)\.(\d+)", version)
-    assert match, version
-    return int(match[1]), int(match[2])
 
 
 @dataclass(frozen=True, slots=True)

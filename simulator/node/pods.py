@@ -41,14 +41,13 @@ from simulator.node.validator.program import (
     WORKLOAD_TYPE,
 )
 from simulator.node.validator.releases import validator
+from simulator.node.vfio_manager import VfioManager
 from simulator.ports import Server, Stopped
 from simulator.reading import InputError
 from simulator.runners.simulated import START, simulate
-from simulator.runners.vfio import PATH, VfioStep, host_world, make_host, run_step
+from simulator.runners.vfio import PATH, host_world, make_host
 from simulator.scenario import fixtures
 from simulator.trace import LogLine, Outcome, StderrText, StdoutText
-from simulator.vfio.releases import flow
-from simulator.vfio.trace import VfioOutcome
 from simulator.world import PlannedChange, World, followed_by
 
 DRIVER_MANAGER_CONTAINER: Final = "k8s-driver-manager"
@@ -125,46 +124,28 @@ def start_vfio_manager(world: World, chart: str, extra: Mapping[str, str] | None
     after = followed_by(world, outcome)
     if outcome.exit_code != 0:
         return PodRun((init,), after, is_running=False)
-    main, after = _bind(after, chart, release)
+    main, after = _bind(after, chart)
     return PodRun((init, main), after, is_running=main.exit_code is None)
 
 
 def stop_vfio_manager(world: World, chart: str) -> PodRun:
     """The pod is deleted: its preStop hook runs. In v26.3.x it is one word, which is no program, and nothing is unbound."""
-    if _since(chart, "v26.3.0") and not _since(chart, "v26.7.0"):
-        return PodRun((), world, is_running=False)
-    release = modelled(CHARTS[chart].releases["vfio-manager"])
-    if release is None or not _since(chart, "v24.6.0"):
+    if modelled(CHARTS[chart].releases["vfio-manager"]) is None or not _since(chart, "v24.6.0"):
         raise InputError("", "", f"vfio-manager of chart {chart} is not modelled", "use v24.6.0 or newer")
-    host = make_host(host_world(world.host, (), {}))
-    outcome = _vfio_manage(host, "unbind", _vfio_release(chart, release))
-    run = ContainerRun(VFIO_MANAGER, "".join(_lines(outcome)), outcome.exit_code)
+    vfio = VfioManager.of_chart(CHARTS[chart])
+    if not vfio.unbinds:
+        return PodRun((), world, is_running=False)
+    host, out = make_host(host_world(world.host, (), {})), _VfioLog(VirtualClock())
+    exit_code = vfio.pre_stop(host, out)
+    run = ContainerRun(VFIO_MANAGER, out.text(), exit_code)
     return PodRun((run,), replace(world, host=_host_after(world.host, host)), is_running=False)
 
 
-def _bind(world: World, chart: str, release: str) -> tuple[ContainerRun, World]:
-    """The main container: bind, then sleep. Up to v25.10.1 its script loads vfio-pci first, and ends if that fails."""
-    host = make_host(host_world(world.host, (), {}))
-    log, exit_code = "", 0
-    if not _since(chart, "v26.3.0"):
-        loaded = host.run(("chroot", "/host", "modprobe", "vfio-pci"))
-        log, exit_code = loaded.stderr, loaded.exit_code
-    if exit_code == 0:
-        outcome = _vfio_manage(host, "bind", _vfio_release(chart, release))
-        log += "".join(_lines(outcome))
-        exit_code = outcome.exit_code or 0
-    run = ContainerRun(VFIO_MANAGER, log, exit_code or None)
-    return run, replace(world, host=_host_after(world.host, host))
-
-
-def _vfio_release(chart: str, release: str) -> str:
-    """Whose vfio-manage runs: the image's, or the ConfigMap's script, which is that of v0.9.1 but for the modprobe."""
-    return release if _since(chart, "v26.3.0") else "v0.9.1"
-
-
-def _vfio_manage(host: FakeHost, command: str, release: str) -> VfioOutcome:
-    step = VfioStep((command, "--all"), {"PATH": ":".join(PATH), "HOME": "/", "HOST_ROOT": "/host"})
-    return run_step(flow(release), host, step)
+def _bind(world: World, chart: str) -> tuple[ContainerRun, World]:
+    """The main container: bind, then sleep."""
+    host, out = make_host(host_world(world.host, (), {})), _VfioLog(VirtualClock())
+    exit_code = VfioManager.of_chart(CHARTS[chart]).bind(host, out)
+    return ContainerRun(VFIO_MANAGER, out.text(), exit_code or None), replace(world, host=_host_after(world.host, host))
 
 
 # --- nvidia-sandbox-validator ------------------------------------------------------------------------------------
@@ -334,8 +315,8 @@ def _moment(at: int) -> datetime.datetime:
     return START + datetime.timedelta(microseconds=at // 1000)
 
 
-def _lines(outcome: Outcome | VfioOutcome) -> Iterator[str]:
-    """What driver-manager or vfio-manage printed."""
+def _lines(outcome: Outcome) -> Iterator[str]:
+    """What driver-manager printed."""
     for event in outcome.events:
         match event:
             case LogLine():
@@ -368,6 +349,14 @@ class _Log:
     def stderr(self, text: str) -> None:
         """Raw text."""
         self._parts.append(text)
+
+
+class _VfioLog(_Log):
+    """vfio-manage's: its formatter's quotes are off."""
+
+    def log(self, level: str, message: str, **_: str) -> None:
+        """A call of logrus."""
+        self._parts.append(logrus.line(_moment(self._clock.now), level, message))
 
 
 class _PluginLog:

@@ -18,7 +18,7 @@ from simulator.gocompat import SECOND, Duration, GoError, parse_duration
 from simulator.host.spec import HostSpec, read_host
 from simulator.manager.charts import CHARTS
 from simulator.node.node import REBOOT, Node
-from simulator.node.operator import NEW_SINCE, VARIANTS, Values, chart_version
+from simulator.node.operator import NEW_SINCE, VARIANTS, Values
 from simulator.node.timeline import ACTS, Entry, Timeline
 from simulator.node.validator.program import WORKLOADS
 from simulator.reading import InputError, Place, nearest, read_document, read_format
@@ -119,7 +119,7 @@ def read_story(place: Place, folder: Path, name: str = "story") -> Story:
     read_format(place)
     host = read_reference(place.need("host", "name a host, or write it here"), folder, load_host, read_host)
     chart = _choice(place.get("chart"), DEFAULT_CHART, CHARTS)
-    operator = _choice(place.get("operator"), _OPERATORS[chart_version(chart) >= NEW_SINCE], _OPERATORS)
+    operator = _choice(place.get("operator"), _OPERATORS[CHARTS[chart].number >= NEW_SINCE], _OPERATORS)
     steps = _steps(place)
     last = steps[-1].at if steps else 0
     until = place.get("until")

@@ -36,8 +36,9 @@ class VfioManager(NamedTuple):
     """Does its preStop hook work?"""
 
     @classmethod
-    def of_chart(cls, chart: Chart, version: tuple[int, int]) -> VfioManager:
+    def of_chart(cls, chart: Chart) -> VfioManager:
         """As a chart brings it."""
+        version = chart.number
         if version >= _PROGRAM_SINCE:
             return cls(chart.releases["vfio-manager"], probes=False, unbinds=version != _PRE_STOP_BROKEN)
         script = next(release for since, release in _SCRIPTS if version >= since)
@@ -50,10 +51,9 @@ class VfioManager(NamedTuple):
             return failed.exit_code
         return self._run("bind", host, output)
 
-    def pre_stop(self, host: FakeHost, output: Output) -> None:
-        """`unbind --all`, where it works."""
-        if self.unbinds:
-            self._run("unbind", host, output)
+    def pre_stop(self, host: FakeHost, output: Output) -> int | None:
+        """`unbind --all`, where it works; the exit code."""
+        return self._run("unbind", host, output) if self.unbinds else None
 
     def _run(self, command: str, host: FakeHost, output: Output) -> int | None:
         outcome = run_step(vfio_flow(self.release), host.of_image(PATH), VfioStep((command, "--all"), vfio_env({})))
