@@ -14,7 +14,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final
 
 from simulator.host import modprobe
@@ -23,11 +22,12 @@ from simulator.host.spec import NVIDIA as GPU_VENDOR
 from simulator.host.spec import File, HostSpec, Module
 from simulator.host.tree import container_path
 from simulator.node import packages as parts
+from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import PCI_IDS
 from simulator.node.validator.program import VALIDATIONS
 from simulator.reading import InputError, nearest
 from simulator.runners.vfio import PATH, with_vfio_files
-from simulator.scenario import IN_POD_FILES, fixtures
+from simulator.scenario import IN_POD_FILES
 
 NOUVEAU: Final = "nouveau"
 NVIDIA: Final = "nvidia"
@@ -54,7 +54,7 @@ class Machine:
 
     def _start(self, spec: HostSpec) -> FakeHost:
         host = with_vfio_files(spec)
-        files = (*host.container_files, *IN_POD_FILES, File(PCI_IDS, _pci_ids()))
+        files = (*host.container_files, *IN_POD_FILES, File(PCI_IDS, bundled()))
         live = FakeHost(replace(host, container_files=files), PATH, self._pod_exists)
         live.tree.make_directory(VALIDATIONS)  # a volume of the operands' pods
         return live
@@ -190,9 +190,3 @@ def _held_by(names: Collection[str], modules: Iterable[Module]) -> tuple[Module,
         for module in modules
         if module.name in names
     )
-
-
-@lru_cache(maxsize=1)
-def _pci_ids() -> str:
-    """NVIDIA's part of the pci.ids file that the sandbox device plugin brings along."""
-    return (fixtures() / "pci.ids").read_text("utf-8")

@@ -26,6 +26,7 @@ from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import modelled
+from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import PCI_IDS
 from simulator.node.plugin.releases import PLUGINS, plugin_release
 from simulator.node.plugin.v1_4_0 import DevicePlugin
@@ -46,7 +47,6 @@ from simulator.ports import Server, Stopped
 from simulator.reading import InputError
 from simulator.runners.simulated import START, simulate
 from simulator.runners.vfio import PATH, host_world, make_host
-from simulator.scenario import fixtures
 from simulator.trace import LogLine, Outcome, StderrText, StdoutText
 from simulator.world import PlannedChange, World, followed_by
 
@@ -200,7 +200,7 @@ def start_sandbox_device_plugin(world: World, chart: str, *, pci_ids: str | None
     release = plugin_release(chart)
     if release not in PLUGINS:
         raise InputError("", "", f"chart {chart} brings the device plugin {release}, which is not modelled", "use v25.3.3 or newer")
-    listing = (fixtures() / "pci.ids").read_text("utf-8") if pci_ids is None else pci_ids
+    listing = bundled() if pci_ids is None else pci_ids
     files = (*world.host.container_files, File(PCI_IDS, listing))
     clock, _, host = _started(replace(world, host=replace(world.host, container_files=files)), stop_after)
     runs: list[ContainerRun] = []

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, Final
 
 from simulator.gocompat import GoPanic
 from simulator.host.fake import FakeHost
 from simulator.host.spec import File
+from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import PCI_IDS, device_name, devices, get_device_name, resource_name
 from simulator.node.plugin.releases import PLUGINS
 from simulator.node.plugin.v1_4_0 import NvidiaGpuDevice
@@ -23,7 +23,6 @@ from simulator.recordings.form import PLUGIN_INPUT, check
 from simulator.recordings.layout import Recording
 from simulator.recordings.vfio_worlds import bus_world
 from simulator.runners.vfio import make_host
-from simulator.scenario import fixtures
 
 _KLOG_OUTPUTS: Final = 3
 """The recorder gave klog one output for all severities: an error is written to those of warnings and infos too."""
@@ -150,9 +149,3 @@ def _text(listing: Mapping[str, Any] | None) -> str:
             return "".join(part if isinstance(part, str) else part[0] * part[1] for part in parts)
         case _:
             return ""
-
-
-@cache
-def bundled() -> str:
-    """NVIDIA's part of the pci.ids file that v1.4.0 to v1.6.0 carry."""
-    return (fixtures() / "pci.ids").read_text("utf-8")

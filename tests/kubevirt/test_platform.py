@@ -12,9 +12,9 @@ from simulator.kubevirt.custom_resource import cluster_policy, kubevirt_configur
 from simulator.kubevirt.packages import GPU_OPERATOR, KUBEVIRT, Package, in_force, read_package
 from simulator.kubevirt.platform import render
 from simulator.kubevirt.template import RenderError, coalesced, to_int
+from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import device_name, resource_name
 from simulator.reading import InputError, Place
-from simulator.recordings.plugin_observation import bundled
 
 VALUES = {
     "bundles": {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import device_name, devices, sanitized
-from simulator.recordings.plugin_observation import bundled
 from simulator.vfio.pci_ids import DEVICES
 
 
