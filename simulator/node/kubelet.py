@@ -5,8 +5,8 @@ that must go has its containers stopped by `preStop`, SIGTERM and, after its gra
 as the API has them, so that `kubectl get pods` shows what it would show: `Init:Error` until the kubelet looks at the pod
 again, ten seconds later, then `Init:CrashLoopBackOff`.
 
-Times are exact: a real kubelet hears of an ended container up to a second late, and older ones start it up to fifteen
-seconds late. Leaves out probes, images, and pods that no DaemonSet here owns (`cluster.reactions` lets those go).
+Times are exact unless a `Pace` says otherwise: a real kubelet hears of an ended container up to a second late, and up to
+v1.34 starts it up to fifteen seconds late. Leaves out probes, images, and pods that no DaemonSet here owns (`cluster.reactions` lets those go).
 
 Source: k8s.io/kubernetes pkg/kubelet: kuberuntime/kuberuntime_manager.go, kubelet_pods.go, pod_workers.go,
 events/event.go, cm/devicemanager/manager.go; restart after a boot: kubelet.go, `SandboxChanged`.
@@ -15,6 +15,7 @@ events/event.go, cm/devicemanager/manager.go; restart after a boot: kubelet.go, 
 from __future__ import annotations
 
 import datetime
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -28,10 +29,24 @@ from simulator.node.process import KILL, TERM, Process, Processes, Program
 
 LOOKS_AGAIN: Final = 10 * SECOND
 """After a failed sync a pod is looked at again (`backOffPeriod`)."""
+_JITTER: Final = 0.5
+"""By which share of that later at most (`workerBackOffPeriodJitterFactor`)."""
 RESOURCE_FORGOTTEN: Final = 300 * SECOND
 """How long the capacity of a device plugin that went is kept (`endpointStopGracePeriod`)."""
 _CUT_OFF: Final = 255
 """The exit code of a container that a reboot cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How late a kubelet is."""
+
+    relist: Duration = 0
+    """How long after a container's end it hears of it; a real one up to a second (PLEG)."""
+    looks_on_time: bool = True
+    """Does it look at a pod again when its back-off ends (since v1.35), or every 10 to 15 seconds?"""
+    seed: int = 0
+    """Decides those."""
 
 
 class Container(Protocol):
@@ -158,7 +173,7 @@ class _PodWorker:
         kubelet.event(self.pod, "Normal", "Created", f"Created container: {name}", self._field(state))
         kubelet.event(self.pod, "Normal", "Started", f"Started container {name}", self._field(state))
         state.process = kubelet.processes.start(
-            state.container.run(self.pod), lambda code: self._ended(state, code), is_deaf=state.container.is_deaf
+            state.container.run(self.pod), lambda code: self._exited(state, code), is_deaf=state.container.is_deaf
         )
         self.write()
 
@@ -167,12 +182,24 @@ class _PodWorker:
 
     # --- ending ------------------------------------------------------------------------------------------------
 
-    def _ended(self, state: _State, exit_code: int) -> None:
-        kubelet = self.kubelet
+    def _exited(self, state: _State, exit_code: int) -> None:
+        """A container ended. The kubelet hears of it in its time."""
+        kubelet, generation, finished = self.kubelet, self._generation, self.kubelet.date()
         state.process, state.ended = None, kubelet.clock.now
+        if self.is_going or not kubelet.pace.relist:
+            self._ended(state, exit_code, finished)
+            return
+
+        def hears() -> None:
+            if generation == self._generation:
+                self._ended(state, exit_code, finished)
+
+        kubelet.clock.plan(kubelet.clock.now + kubelet.pace.relist, hears)
+
+    def _ended(self, state: _State, exit_code: int, finished: str) -> None:
         started = state.state["running"]["startedAt"]
         reason = "Completed" if exit_code == 0 else "Error"
-        state.state = {"terminated": {"exitCode": exit_code, "reason": reason, "startedAt": started, "finishedAt": kubelet.date()}}
+        state.state = {"terminated": {"exitCode": exit_code, "reason": reason, "startedAt": started, "finishedAt": finished}}
         if self.is_going:
             self.write()
             self._remove_if_stopped()
@@ -198,19 +225,19 @@ class _PodWorker:
         wait = format_duration(kubelet.backoff.span(key))
         generation = self._generation
 
-        def shows_it() -> None:
-            if generation == self._generation and not self.is_going and "terminated" in state.state:
+        def look() -> None:
+            if generation != self._generation or self.is_going:
+                return
+            if kubelet.clock.now >= until:
+                self._start(state)
+                return
+            if "terminated" in state.state:
                 message = f"back-off {wait} restarting failed container={name} pod={where}"
                 state.last, state.state = state.state, {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
                 self.write()
+            kubelet.clock.plan(until if kubelet.pace.looks_on_time else kubelet.next_look(), look)
 
-        def again() -> None:
-            if generation == self._generation and not self.is_going:
-                self._start(state)
-
-        if now + LOOKS_AGAIN < until:
-            kubelet.clock.plan(now + LOOKS_AGAIN, shows_it)
-        kubelet.clock.plan(until, again)
+        kubelet.clock.plan(min(kubelet.next_look(), until) if kubelet.pace.looks_on_time else kubelet.next_look(), look)
 
     def terminate(self) -> None:
         """The pod has been told to go."""
@@ -305,12 +332,15 @@ class Kubelet:
         processes: Processes,
         date: Callable[[], datetime.datetime],
         containers_of: Callable[[Mapping[str, Any]], Containers | None],
+        pace: Pace | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
         self.processes = processes
         self.backoff = Backoff()
+        self.pace = pace or Pace()
         self.is_up = True
+        self._random = random.Random(self.pace.seed)  # noqa: S311  # jitter, seeded by the story
         self._date = date
         self._containers_of = containers_of
         self._workers: dict[str, _PodWorker] = {}
@@ -321,6 +351,11 @@ class Kubelet:
     def date(self) -> str:
         """The time, as the API writes it."""
         return f"{self._date():%Y-%m-%dT%H:%M:%SZ}"
+
+    def next_look(self) -> Duration:
+        """When a pod whose sync failed is looked at again."""
+        late = 0.0 if self.pace.looks_on_time else _JITTER * self._random.random()
+        return self.clock.now + round(LOOKS_AGAIN * (1 + late))
 
     # --- pods --------------------------------------------------------------------------------------------------
 

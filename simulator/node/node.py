@@ -21,7 +21,7 @@ from simulator.cluster.tables import table
 from simulator.gocompat import SECOND, Duration
 from simulator.host.spec import HostSpec
 from simulator.node.daemonsets import DaemonSets
-from simulator.node.kubelet import Kubelet
+from simulator.node.kubelet import Kubelet, Pace
 from simulator.node.machine import Machine
 from simulator.node.operands import Operands, Surroundings
 from simulator.node.operator import FOUND, NEW_SINCE, Operator, Values
@@ -46,6 +46,7 @@ class Node:
         *,
         namespace: str = "gpu-operator",
         new_operator: bool | None = None,
+        pace: Pace | None = None,
     ) -> None:
         assert cluster.node is not None
         self.clock = VirtualClock()
@@ -62,7 +63,7 @@ class Node:
         around = Surroundings(self.clock, self.cluster, self.machine, lambda: self.kubelet, self.timeline, namespace)
         self.operands = Operands(chart, around)
         self.daemonsets = DaemonSets(self.store, self.clock, self.date, namespace)
-        self.kubelet = Kubelet(self.store, self.clock, self.processes, self.date, self.daemonsets.containers_of)
+        self.kubelet = Kubelet(self.store, self.clock, self.processes, self.date, self.daemonsets.containers_of, pace)
         is_new = self.operands.chart.number >= NEW_SINCE if new_operator is None else new_operator
         self.operator = Operator(self.cluster, self.clock, self.daemonsets, values, self.operands.render, is_new=is_new)
         self.store.watchers.append(self._hears)

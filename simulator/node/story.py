@@ -7,7 +7,7 @@ error of the same form, with the step's place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from simulator.cluster.objects import Node as NodeSpec
 from simulator.gocompat import SECOND, Duration, GoError, parse_duration
 from simulator.host.spec import HostSpec, read_host
 from simulator.manager.charts import CHARTS
+from simulator.node.kubelet import Pace
 from simulator.node.node import REBOOT, Node
 from simulator.node.operator import NEW_SINCE, VARIANTS, Values
 from simulator.node.timeline import ACTS, Entry, Timeline
@@ -57,6 +58,7 @@ class Story:
     values: Values = VARIANTS["passthrough"]
     new_operator: bool = False
     namespace: str = "gpu-operator"
+    pace: Pace = field(default_factory=Pace)
     steps: tuple[Step, ...] = ()
     description: str = ""
 
@@ -79,7 +81,13 @@ class Played:
 def play(story: Story) -> Played:
     """Play it to its end. Raises InputError for a step that cannot be done."""
     with Node(
-        story.host, story.cluster, story.chart, story.values, namespace=story.namespace, new_operator=story.new_operator
+        story.host,
+        story.cluster,
+        story.chart,
+        story.values,
+        namespace=story.namespace,
+        new_operator=story.new_operator,
+        pace=story.pace,
     ) as node:
         for step in story.steps:
             node.run_until(step.at)
@@ -104,7 +112,20 @@ def play(story: Story) -> Played:
 
 # --- files ---------------------------------------------------------------------------------------------------------
 
-KEYS: Final = ("format", "description", "host", "cluster", "chart", "variant", "values", "operator", "namespace", "until", "steps")
+KEYS: Final = (
+    "format",
+    "description",
+    "host",
+    "cluster",
+    "chart",
+    "variant",
+    "values",
+    "operator",
+    "namespace",
+    "kubelet",
+    "until",
+    "steps",
+)
 
 
 def load_story(reference: str) -> Story:
@@ -136,6 +157,7 @@ def read_story(place: Place, folder: Path, name: str = "story") -> Story:
         values=_values(place.get("values"), VARIANTS[_choice(place.get("variant"), "passthrough", VARIANTS)]),
         new_operator=operator == "new",
         namespace=namespace.text() if namespace else "gpu-operator",
+        pace=_pace(place.get("kubelet")),
         steps=steps,
         description=description.text() if description else "",
     )
@@ -150,6 +172,14 @@ def _choice(place: Place | None, default: str, known: Any) -> str:
     return value
 
 
+def _pace(place: Place | None) -> Pace:
+    if place is None:
+        return Pace()
+    place.mapping(("relist", "looks_on_time", "seed"))
+    relist, on_time, seed = (place.get(key) for key in ("relist", "looks_on_time", "seed"))
+    return Pace(_time(relist) if relist else 0, on_time.boolean() if on_time else True, seed.integer(0) if seed else 0)
+
+
 def _cluster(place: Place | None, folder: Path) -> ClusterSpec:
     """The node and what else is on it. DaemonSets' pods are left out: the operator brings its own."""
     if place is None:
@@ -161,7 +191,7 @@ def _cluster(place: Place | None, folder: Path) -> ClusterSpec:
     return replace(cluster, pods=pods, daemonsets=frozenset())
 
 
-_SWITCHES: Final = tuple(field.name for field in fields(Values) if field.name not in {"default_workload", "driver_manager_env"})
+_SWITCHES: Final = tuple(each.name for each in fields(Values) if each.name not in {"default_workload", "driver_manager_env"})
 
 
 def _values(place: Place | None, base: Values) -> Values:

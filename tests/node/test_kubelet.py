@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from simulator.cluster.objects import ClusterSpec, Node
 from simulator.cluster.tables import pod_status
 from simulator.gocompat import SECOND
 from simulator.node.daemonsets import DaemonSet, DaemonSets
-from simulator.node.kubelet import Containers, Kubelet
+from simulator.node.kubelet import Containers, Kubelet, Pace
 from simulator.node.process import Processes, Wait
 from simulator.ports import Request
 
@@ -44,7 +45,7 @@ class Script:
         self.stopped.append(self.clock.now / SECOND)
 
 
-def bench(init=(), main=(), grace=30.0, labels=None):
+def bench(init=(), main=(), grace=30.0, labels=None, pace=None):
     """A kubelet with one DaemonSet of these containers; the node has its label unless it is said otherwise."""
     clock = VirtualClock()
     cluster = FakeCluster(ClusterSpec("test", Node("gpu-1", {LABEL: "true"} if labels is None else labels)), clock)
@@ -53,7 +54,7 @@ def bench(init=(), main=(), grace=30.0, labels=None):
     processes = Processes(clock)
     date = lambda: cluster.reactions.now  # noqa: E731
     daemonsets = DaemonSets(cluster.store, clock, date, "ns")
-    kubelet = Kubelet(cluster.store, clock, processes, date, daemonsets.containers_of)
+    kubelet = Kubelet(cluster.store, clock, processes, date, daemonsets.containers_of, pace)
     daemonsets.apply([DaemonSet("app", LABEL, Containers(tuple(init), tuple(main), grace))])
     return SimpleNamespace(clock=clock, cluster=cluster, store=cluster.store, kubelet=kubelet, daemonsets=daemonsets)
 
@@ -123,6 +124,46 @@ def test_an_init_container_that_fails_shows_error_then_back_off():
         "finishedAt": "2026-01-01T00:18:10Z",
     }
     assert stage.daemonsets.unavailable() == ["app"]
+
+
+def test_a_kubelet_that_hears_late_restarts_late():
+    """A second after the end, but the back-off counts from the end; so do the timestamps."""
+    init = Script("init", 60, (1,))
+    stage = bench([init], [Script("main")], pace=Pace(relist=SECOND))
+    assert statuses(stage, 60.5, 61) == [("Init:0/1", 0), ("Init:0/1", 1)]
+    until(stage, 193)
+    state = next(iter(stage.store.pods.values()))["status"]["initContainerStatuses"][0]["state"]
+    assert state["terminated"]["finishedAt"] == "2026-01-01T00:03:11Z"
+    until(stage, 300)
+    assert init.starts == [0, 61, 131, 211]
+
+
+def test_an_older_kubelet_looks_every_ten_to_fifteen_seconds():
+    """And so is late by up to that; never early."""
+    init = Script("init", 60, (1,))
+    stage = bench([init], [Script("main")], pace=Pace(looks_on_time=False, seed=1))
+    until(stage, 3600)
+    waits = [later - earlier - 60 for earlier, later in itertools.pairwise(init.starts)]
+    wanted = [0, 10, 20, 40, 80, 160, *[300] * 20]
+    assert len(waits) > 8
+    assert all(0 <= wait - least <= 15 for wait, least in zip(waits, wanted, strict=False)), waits
+    assert any(wait > least for wait, least in zip(waits[1:], wanted[1:], strict=False))
+
+
+def test_a_container_that_ended_unheard_does_not_outlive_its_pod():
+    """Deleted, or cut off, before the kubelet heard of the end."""
+    for stop in ("delete", "reboot"):
+        init = Script("init", 60, (1,))
+        stage = bench([init], [Script("main")], pace=Pace(relist=10 * SECOND))
+        until(stage, 65)
+        if stop == "delete":
+            stage.cluster.request(Request("DELETE", f"/api/v1/namespaces/ns/pods/{pod_name(stage)}"))
+        else:
+            stage.kubelet.cut_off()
+            stage.kubelet.boot()
+        until(stage, 75)
+        assert init.starts == [0, 65]
+        assert statuses(stage, 75)[0][0] == "Init:0/1"
 
 
 def test_events_are_counted_up():

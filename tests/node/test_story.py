@@ -51,6 +51,19 @@ def test_times_are_seconds_or_durations():
     assert story.until / SECOND == 4200
 
 
+def test_a_kubelet_may_be_late():
+    """By default it is not."""
+    text = "host: runfile-580\nuntil: 5m\nkubelet: {{{}}}\n"
+    starts = [
+        [run.began / SECOND for run in play(read(text.format(pace))).timeline.runs]
+        for pace in ("", "relist: 1", "looks_on_time: false, seed: 3")
+    ]
+    assert starts[0] == [0, 60, 130, 210]
+    assert starts[1] == [0, 61, 131, 211]
+    assert starts[2][:2] == [0, 60]
+    assert 130 < starts[2][2] <= 135
+
+
 @pytest.mark.parametrize("act", ACT_KINDS)
 def test_each_act_is_done(act):
     """And leaves its entry."""
