@@ -81,16 +81,17 @@ def read_contents(files: Files, name: str) -> Contents:
     found = Contents(name)
     for sentence in files.skipped:
         found.skip(sentence)
-    for path, data in files.files.items():
+    is_alone = len(files.files) == 1
+    for path in [*files.files]:
         try:
-            text = _decoded(data)
+            text = _decoded(files.files.pop(path))  # what is read need not be kept
         except UnicodeDecodeError as error:
             found.skip(f"{path}: no UTF-8 text (byte {error.start})")
             continue
         try:
             _take(found, path, text)
         except InputError as error:
-            if len(files.files) == 1:
+            if is_alone:
                 raise
             found.skip(str(error))
     return found

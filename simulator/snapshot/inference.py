@@ -61,7 +61,10 @@ def infer_host(scene: Scene, manager: DriverManager, findings: Findings, seen: t
     if is_pre_installed:
         return _with_host_driver(host, functions, labels, findings)
     evidence = _evidence(scene, manager)
-    if not evidence or not functions:
+    if not any(function.is_gpu for function in functions):
+        findings.assumed("no driver is loaded: there is no GPU")
+        return Inferred(host, (), functions)
+    if not evidence:
         findings.assumed(f"no driver is loaded: there is no sign that {_ROLES[manager.kind]} has done its work")
         return Inferred(host, (), functions)
     findings.assumed(f"{_ROLES[manager.kind]} has done its work: {evidence}")

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simulator.cluster.kinds import BY_NAME
-from simulator.cluster.objects import Container
 from simulator.kube.drain import MIRROR_POD
 from simulator.reading import FORMAT, InputError, nearest
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
@@ -244,11 +243,6 @@ def _quantities(container: Mapping[str, Any], kind: str) -> dict[str, str]:
         for name, value in amounts.items()
         if isinstance(name, str) and _RESOURCE.fullmatch(name) and len(str(value)) < 64 and _QUANTITY.fullmatch(str(value))
     }
-
-
-def container_of(container: Mapping[str, Any]) -> Container:
-    """The same, as the model has it."""
-    return Container(**_container(container))
 
 
 def _daemonsets(scene: Scene, pods: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
