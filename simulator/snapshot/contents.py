@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from simulator import messages as m
 from simulator.reading import InputError, Place, printable
 from simulator.snapshot.described import described_objects, describes_nodes, labelled_objects, lists_labels
 from simulator.snapshot.documents import Budget, Object, TooMuch, read_objects
@@ -15,9 +16,25 @@ from simulator.snapshot.files import Files
 from simulator.snapshot.text_root import is_host_output
 
 _OBJECTS: Final = re.compile(r"^(- |\s*\{?\s*)\"?(apiVersion|kind|items)\"?\s*:", re.MULTILINE)
-_LOG: Final = re.compile(
-    r"level=(info|warning|error|fatal) msg=|/k8s-driver-manager\]|Current value of .{0,3}nvidia\.com/gpu\.deploy"
+_SAID: Final = (
+    "/k8s-driver-manager]",
+    m.STARTING,
+    m.PRE_INSTALLED,
+    m.FETCHING_LABELS,
+    "Getting current value of the ",
+    "Current value of AUTO_UPGRADE_POLICY_ENABLED",
+    "Shutting down all GPU clients",
+    "Rescheduling all GPU clients",
+    m.CLEANING_UP_ON_FAILURE,
+    m.UNLOADING_MODULES,
+    m.DRIVER_IN_USE,
+    m.UNMOUNTING,
+    "vfio-pci driver from all devices",
+    "nvidia driver components",
+    "nvidia driver module is already loaded",
 )
+"""What driver-manager says, in any release, and hardly anybody else."""
+_MANAGER: Final = re.compile(r"driver[-_]?manager", re.IGNORECASE)
 _CHART: Final = re.compile(r"(?:helm\.sh/chart[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?gpu-operator-|/gpu-operator:)v?(\d+\.\d+\.\d+)")
 _MOST_SKIPPED: Final = 20
 
@@ -115,7 +132,7 @@ def _take(found: Contents, path: str, text: str) -> None:
             return
     if path.endswith((".yaml", ".yml", ".json")) or _OBJECTS.search(text[:4096]):
         found.objects += read_objects(text, path, found.budget)
-    elif _LOG.search(text):
+    elif _MANAGER.search(path) or any(said in text for said in _SAID):
         found.logs[path] = text
 
 

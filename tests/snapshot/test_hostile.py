@@ -281,7 +281,7 @@ def test_wide_characters(tmp_path):
     item = "- apiVersion: v1\n  kind: Pod\n  spec:\n    nodeName: other\n    x: " + "x" * 1000 + "\n"
     text = "apiVersion: v1\nitems:\n- kind: \N{GRINNING FACE}\n" + item * 22_000 + "kind: List\n"
     log = "level=info msg=\N{GRINNING FACE}\n" + "a b c d\n" * 2_900_000
-    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"a.yaml": text, "b.log": log}))
+    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"a.yaml": text, "driver-manager.log": log}))
     assert code == 0, printed
 
 
@@ -296,5 +296,5 @@ def test_a_long_log_of_secrets(tmp_path):
         + "://" * 500_000
         + "a:" * 500_000
     )
-    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"manager.log": log}))
+    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"driver-manager.log": log}))
     assert code == 0, printed
