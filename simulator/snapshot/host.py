@@ -17,6 +17,7 @@ from simulator.manager.releases import RELEASES
 from simulator.manager.releases import resolve as resolve_release
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
+from simulator.mounts import listed
 from simulator.reading import printable
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.secrets import looks_like_secret, without_secrets
@@ -217,8 +218,8 @@ def _mounts(root: Root) -> tuple[str, ...] | None:
     for table in _MOUNT_TABLES:
         if resolve(root, table).entry is None:
             continue
-        fields = [line.split(" ") for line in _text(root, table).splitlines()]
-        points = [re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field[4]) for field in fields if len(field) > 4]
+        whole = "\n".join(line for line in _text(root, table).split("\n") if line.count(" ") >= 4)
+        points = [mount.point for mount in listed(whole)]
         return tuple(point for point in points if _MOUNTS.fullmatch(point) and ".." not in point.split("/") and point.isprintable())
     return None
 
