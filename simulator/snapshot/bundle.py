@@ -1,0 +1,47 @@
+"""A bundle: what was saved of a node, read into a world, with what could not be seen and what was assumed instead.
+
+A bundle is a folder, an archive or a single file. What is in it is known by its content, not by its name: Kubernetes
+documents (JSON or YAML, lists and several in a file too), the output of the host script, logs of driver-manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simulator.reading import read_document
+from simulator.scenario import Scenario, read_scenario
+from simulator.snapshot.files import read_files
+from simulator.snapshot.node import make_scenario
+from simulator.snapshot.sorting import sort_files
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A world and where it comes from. `unseen` and `assumed` are sentences for a person."""
+
+    scenario: Scenario
+    unseen: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    logs: Mapping[str, str] = field(default_factory=dict)
+    """"namespace/pod/container", or a file's name -> the text of driver-manager's log."""
+    cluster_policy: Mapping[str, Any] | None = None
+    """The ClusterPolicy as the API has it, without what looks like a secret."""
+
+
+def read_bundle(path: Path, *, node: str = "") -> Bundle:
+    """What was saved of a node. `node` says which, where several were saved. Raises InputError."""
+    found = sort_files(read_files(path), str(path))
+    made = make_scenario(found, node)
+    return Bundle(made.scenario, made.unseen, made.assumed, made.logs, made.cluster_policy)
+
+
+def read_world_or_bundle(path: Path, *, node: str = "") -> Bundle:
+    """A world file, or a bundle: whichever is at the path. Raises InputError."""
+    if path.suffix in {".yaml", ".yml", ".json"} and path.is_file():
+        place = read_document(path)
+        if "host" in place.value:
+            return Bundle(read_scenario(place, path.parent))
+    return read_bundle(path, node=node)
