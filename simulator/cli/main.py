@@ -17,6 +17,8 @@ SUBCOMMANDS: Final = {
     "run": "one run of a release against a host and a cluster",
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
     "hosts import": "a host file from a container image, a root directory or a tar archive",
+    "snapshot": "a world file of your own node, from its cluster, saved objects, a must-gather",
+    "snapshot host-script": "the read-only script that shows dmsim a node's host",
     "replay": "replay recordings of the real program on the model",
     "record": "record what a real driver-manager image does",
     "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
@@ -37,7 +39,7 @@ commands (each has --help):
 
 try this first:
   dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
-""".format("\n".join(f"  {name:<13} {text}" for name, text in SUBCOMMANDS.items()))
+""".format("\n".join(f"  {name:<20} {text}" for name, text in SUBCOMMANDS.items()))
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,9 +13,9 @@ from typing import Any
 
 from simulator.reading import read_document
 from simulator.scenario import Scenario, read_scenario
+from simulator.snapshot.contents import read_contents
 from simulator.snapshot.files import read_files
-from simulator.snapshot.node import make_scenario
-from simulator.snapshot.sorting import sort_files
+from simulator.snapshot.node import Made, make_scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,13 @@ class Bundle:
 
 def read_bundle(path: Path, *, node: str = "") -> Bundle:
     """What was saved of a node. `node` says which, where several were saved. Raises InputError."""
-    found = sort_files(read_files(path), str(path))
-    made = make_scenario(found, node)
-    return Bundle(made.scenario, made.unseen, made.assumed, made.logs, made.cluster_policy)
+    return bundle_of(make_scenario(read_contents(read_files(path), str(path)), node))
+
+
+def bundle_of(made: Made) -> Bundle:
+    """A scenario that was made of something, with what it rests on."""
+    findings = made.findings
+    return Bundle(made.scenario, findings.all_unseen, findings.all_assumed, made.logs, made.cluster_policy)
 
 
 def read_world_or_bundle(path: Path, *, node: str = "") -> Bundle:
