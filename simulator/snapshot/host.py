@@ -99,6 +99,13 @@ def read_host_root(root: Root, name: str, release: str, findings: Findings) -> S
         if not said.is_whole:
             findings.unseen("the end of the host script's output: it is cut")
         host = _answering(replace(host, modules=modules or (), pci=pci or ()), said, release, findings)
+    loaded = {module.name for module in modules or ()}
+    if (
+        "nvidia" in host.installable
+        and "nvidia" not in loaded
+        and any(function.is_gpu and not function.driver for function in pci or ())
+    ):
+        findings.assumed("the nvidia module on disk can be loaded: nothing that would forbid it (Secure Boot, a key) was looked at")
     return SeenHost(host, modules, pci, tuple(said.holders) if said is not None and said.saw_processes else None)
 
 

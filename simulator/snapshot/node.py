@@ -55,6 +55,8 @@ def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> 
     if seen is None:
         findings.unseen("the host itself: nobody looked at it (dmsim snapshot host-script)")
     host = _host(seen, scene, program, findings)
+    if not program.has_host:
+        host = replace(host, root="absent")
     scenario = _scenario(found, host, cluster, program, scene.name)
     for sentence in found.skipped:
         findings.unseen(sentence)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from simulator import labels as operands
 from simulator.config import UNINSTALL_DRIVER
+from simulator.host.tree import HOST
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import DEFAULT, NEWEST, modelled
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
@@ -55,6 +56,8 @@ class Program:
     env: Mapping[str, str]
     pod: dict[str, Any] | None = None
     stored_digest: str = ""
+    has_host: bool = True
+    """Is the node's root mounted at /host in its container?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,8 @@ def find_program(scene: Scene, findings: Findings) -> Program:
     stored = _environment(in_pod, scene, findings).get(DRIVER_CONFIG_DIGEST, "") if in_pod else ""
     if in_pod and in_set and _image(in_pod) != _image(in_set):
         findings.assumed(f"driver-manager is that of {in_set.whose}, which the next pod gets; the pod on the node has another one")
-    return Program(_release(scene, _image(chosen), findings), kind, _arguments(chosen), env, pod, stored)
+    release = _release(scene, _image(chosen), findings)
+    return Program(release, kind, _arguments(chosen), env, pod, stored, _has_host(chosen))
 
 
 def _candidates(kind: str, owners: tuple[dict[str, Any], ...]) -> Iterator[_Candidate]:
@@ -133,6 +137,12 @@ def _is_operators(pod: Mapping[str, Any]) -> bool:
 
 def _image(item: _Candidate) -> str:
     return text(item.container, "image")
+
+
+def _has_host(item: _Candidate) -> bool:
+    """Is something mounted at /host? A container without any mount was not saved whole."""
+    mounts = elements(item.container, "volumeMounts")
+    return not mounts or any(text(mount, "mountPath").rstrip("/") == HOST for mount in mounts)
 
 
 def _arguments(item: _Candidate) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,15 @@ def saved_objects(cluster: ClusterSpec) -> dict[str, Any]:
     return {name: json.loads(json.dumps(answer.body)) for name, answer in answers.items() if answer.status == 200}
 
 
-def manager_daemonset(env: Mapping[str, str], release: str, args: tuple[str, ...] = ("uninstall_driver",)) -> dict[str, Any]:
-    """The driver's DaemonSet as the GPU Operator makes it, with these variables."""
+def manager_daemonset(
+    env: Mapping[str, str],
+    release: str,
+    kind: str = "driver",
+    *,
+    args: tuple[str, ...] = ("uninstall_driver",),
+    mounts: Iterable[str] = ("/host", "/sys"),
+) -> dict[str, Any]:
+    """The DaemonSet of the driver, of vfio-manager or of vgpu-manager as the GPU Operator makes it, with these variables."""
     fields = {"NODE_NAME": "spec.nodeName"}
     variables = [
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": fields[name]}}} if name in fields else {"name": name, "value": value}
@@ -55,11 +62,12 @@ def manager_daemonset(env: Mapping[str, str], release: str, args: tuple[str, ...
     ]
     container = {"name": "k8s-driver-manager", "image": f"nvcr.io/nvidia/cloud-native/k8s-driver-manager:{release}"}
     container |= {"args": [*args], "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}, *variables]}
-    selector = {"nvidia.com/gpu.deploy.driver": "true"}
+    container["volumeMounts"] = [{"name": f"mount-{at}", "mountPath": path} for at, path in enumerate(mounts)]
+    selector = {f"nvidia.com/gpu.deploy.{kind}": "true"}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": {"name": "nvidia-driver-daemonset", "namespace": "gpu-operator"},
+        "metadata": {"name": f"nvidia-{kind}-daemonset", "namespace": "gpu-operator"},
         "spec": {"template": {"spec": {"nodeSelector": selector, "initContainers": [container]}}},
     }
 
@@ -129,7 +137,8 @@ def lay_out(spec: HostSpec, folder: Path) -> Path:
         "proc/sys/kernel/arch": spec.architecture + "\n",
         "proc/1/mountinfo": "".join(f"{40 + at} 1 0:{at} / {path} rw - tmpfs none rw\n" for at, path in enumerate(spec.mounts)),
         "var/lib/dpkg/status": "".join(
-            f"Package: {name}\nStatus: {_STATUS[package.status]}\nVersion: {package.version}\n\n" for name, package in spec.packages.items()
+            f"Package: {name}\nStatus: {_STATUS[package.status]}\nVersion: {package.version}\n\n"
+            for name, package in spec.packages.items()
         ),
         **{f"lib/modules/{kernel}/kernel/{name}.ko": "" for name in spec.installable},
         **{f"sys/module/{module.name}/version": module.version + "\n" for module in spec.modules if module.version},
@@ -175,12 +184,11 @@ def _program(program: Program, spec: HostSpec) -> bytes:
     return (head + lines + end).encode()
 
 
-def run_host_script(root: Path, *options: str, shell: tuple[str, ...] | list[str] = ("sh",)) -> str:
-    """What the host script prints of a root."""
+def run_host_script(root: Path, *options: str, shell: tuple[str, ...] | list[str] = ()) -> str:
+    """What the host script prints of a root. BusyBox is the fastest shell: it has all the script's tools in itself."""
+    shell = shell or next(iter(known for known in SHELLS if known[0] == "busybox"), ["sh"])
     done = subprocess.run(
         [*shell, "-s", "--", "--root", str(root), *options], input=host_script(), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
-
-
