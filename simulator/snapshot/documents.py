@@ -34,6 +34,10 @@ _DEAREST_YAML: Final = 150_000
 _DEAREST_JSON: Final = 1_500_000
 
 
+_PRICE_OF_STARTING: Final = 20
+"""What a document costs beside what is in it."""
+
+
 class Budget:
     """How much may still be parsed. What does not fit is refused, before it is parsed."""
 
@@ -51,7 +55,7 @@ class Budget:
 
 def cost(text: str) -> int:
     """An upper limit, but for a factor, of how many values a text holds."""
-    return sum(map(text.count, ("\n", ",", "[", "{", "- ", "? "))) + 1
+    return sum(map(text.count, ("\n", ",", "[", "{", "- ", "? "))) + _PRICE_OF_STARTING
 
 
 @dataclass(slots=True)

@@ -19,10 +19,12 @@ from simulator.selectors import label_key_errors, label_value_errors, subdomain_
 from simulator.snapshot.contents import Contents
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.policy import policy_without_secrets
-from simulator.snapshot.secrets import looks_like_secret
+from simulator.snapshot.secrets import is_secret_name, looks_like_secret
 from simulator.snapshot.values import elements, flag, mapping, text, texts
 
 _KEPT_ANNOTATIONS: Final = re.compile(r"([\w.-]+\.)?nvidia\.com/.*")
+_RESOURCE: Final = re.compile(r"nvidia\.com/[A-Za-z0-9._-]{1,63}")
+"""The resources that driver-manager looks at."""
 _QUANTITY: Final = re.compile(r"[0-9.]+[A-Za-z]*")
 _GPU_LABEL: Final = re.compile(r"feature\.node\.kubernetes\.io/pci-(030[02]_)?10de(_.*)?\.present|nvidia\.com/gpu\.present")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
@@ -162,7 +164,7 @@ def _labels(labels: Mapping[str, str], whose: str, findings: Findings) -> dict[s
     for key, value in labels.items():
         if label_key_errors(key) or label_value_errors(value):
             findings.unseen(f'an impossible label of {whose}: "{key[:80]}"')
-        elif looks_like_secret(value) or looks_like_secret(key):
+        elif looks_like_secret(value) or looks_like_secret(key) or is_secret_name(key):
             findings.unseen(f"a label of {whose} that looks like a secret: left out")
         else:
             out[key] = value
@@ -172,7 +174,11 @@ def _labels(labels: Mapping[str, str], whose: str, findings: Findings) -> dict[s
 def _annotations(value: Mapping[str, Any]) -> dict[str, str]:
     """NVIDIA's annotations; that of a mirror pod says all by being there."""
     annotations = texts(value, "metadata", "annotations")
-    kept = {key: item for key, item in annotations.items() if _KEPT_ANNOTATIONS.fullmatch(key) and not looks_like_secret(item)}
+    kept = {
+        key: item
+        for key, item in annotations.items()
+        if _KEPT_ANNOTATIONS.fullmatch(key) and not looks_like_secret(item) and not is_secret_name(key)
+    }
     return kept | ({MIRROR_POD: ""} if MIRROR_POD in annotations else {})
 
 
@@ -236,7 +242,7 @@ def _quantities(container: Mapping[str, Any], kind: str) -> dict[str, str]:
     return {
         name: str(value)
         for name, value in amounts.items()
-        if isinstance(name, str) and len(str(value)) < 64 and _QUANTITY.fullmatch(str(value))
+        if isinstance(name, str) and _RESOURCE.fullmatch(name) and len(str(value)) < 64 and _QUANTITY.fullmatch(str(value))
     }
 
 

@@ -71,9 +71,9 @@ def _is_random(word: str) -> bool:
     digits = sum(char.isdigit() for char in bare)
     upper = sum(char.isupper() for char in bare)
     lower = sum(char.islower() for char in bare)
-    if digits < 2 or min(upper, lower) < 2:
+    if min(upper, lower) < 2:
         return len(bare) >= 24 and digits >= 5 and max(upper, lower) >= 8 and "/" not in bare and _bits(bare) > 3.7
-    return _bits(bare) > 3.5
+    return _bits(bare) > (3.5 if digits >= 2 else 4.3)
 
 
 def _bits(word: str) -> float:
