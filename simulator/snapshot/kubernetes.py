@@ -207,7 +207,7 @@ def _pod(pod: Mapping[str, Any], now: str, findings: Findings, *, is_blocked: bo
     kept = ("name", "resourceClaimName", "resourceClaimTemplateName")
     out["resource_claims"] = [_only(claim, *kept) for claim in elements(spec, "resourceClaims")]
     out["resource_claim_statuses"] = [_only(claim, *kept) for claim in elements(status, "resourceClaimStatuses")]
-    return {key: value for key, value in out.items() if value or key == "termination_s"}
+    return {key: value for key, value in out.items() if value or key in {"termination_s", "budget"}}
 
 
 def _only(value: Mapping[str, Any], *keys: str) -> dict[str, str]:

@@ -80,9 +80,13 @@ HOSTILE = {
     "as much as is read": lambda: "kind: Pod\nmetadata:\n" + "".join(f"  a{at}: {{a: b, c: d}}\n" for at in range(40_000)),
     "NUL": lambda: b"kind: Pod\nmetadata: {name: \x00}\n",
     "a huge number": lambda: "kind: Pod\nmetadata: {generation: " + "9" * 100_000 + "}\n",
-    "a list that never ends": lambda: "apiVersion: v1\nitems:\n" + "- apiVersion: v1\n  kind: Pod\n  spec:\n    nodeName: gpu-1\n" * 200_000,
+    "a list that never ends": lambda: (
+        "apiVersion: v1\nitems:\n" + "- apiVersion: v1\n  kind: Pod\n  spec:\n    nodeName: gpu-1\n" * 200_000
+    ),
     "a JSON list that never closes": lambda: '{\n    "apiVersion": "v1",\n    "items": [\n' + "        {\n" * 2_000_000,
-    "what no kind can be": lambda: json.dumps({"kind": ["Pod"], "metadata": 3, "items": [{"kind": 1}, 2, None, {"kind": "Pod", "metadata": []}]}),
+    "what no kind can be": lambda: json.dumps(
+        {"kind": ["Pod"], "metadata": 3, "items": [{"kind": 1}, 2, None, {"kind": "Pod", "metadata": []}]}
+    ),
     "wrong types": lambda: json.dumps(
         {
             "kind": "Pod",
@@ -97,7 +101,9 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_document(name, tmp_path):
     """Beside a node that is in order: it is passed over, and the node is read."""
-    code, printed, world = snapshot(tmp_path, with_node(tmp_path, **{"evil.json" if "JSON" in name else "evil.yaml": HOSTILE[name]()}))
+    code, printed, world = snapshot(
+        tmp_path, with_node(tmp_path, **{"evil.json" if "JSON" in name else "evil.yaml": HOSTILE[name]()})
+    )
     assert code == 0, printed
     assert "name: gpu-1" in world
 
@@ -272,6 +278,14 @@ def test_a_hostile_host_output(tmp_path):
 
 def test_a_long_log_of_secrets(tmp_path):
     """Redacting is linear."""
-    log = "time=x level=info msg=" + "password" * 500_000 + "\n" + "=" * 3_000_000 + "eyJ" * 500_000 + "://" * 500_000 + "a:" * 500_000
+    log = (
+        "time=x level=info msg="
+        + "password" * 500_000
+        + "\n"
+        + "=" * 3_000_000
+        + "eyJ" * 500_000
+        + "://" * 500_000
+        + "a:" * 500_000
+    )
     code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"manager.log": log}))
     assert code == 0, printed

@@ -108,7 +108,9 @@ def test_a_mellanox_card(saved):
 
 def test_a_host_driver(saved):
     """The label says that driver-manager found one; the next run finds it again."""
-    bundle = saved({f"{DEPLOY}driver": "pre-installed", "nvidia.com/gpu.count": "2", "nvidia.com/cuda.driver-version.full": "580.82.07"})
+    bundle = saved(
+        {f"{DEPLOY}driver": "pre-installed", "nvidia.com/gpu.count": "2", "nvidia.com/cuda.driver-version.full": "580.82.07"}
+    )
     outcome = simulate(bundle.scenario.world, DEFAULT)
     assert outcome.exit_code == 1
     assert any("Host driver detected: 580.82.07\n580.82.07" in getattr(event, "message", "") for event in outcome.events)
@@ -199,7 +201,10 @@ def test_nodes_for_virtual_machines(saved, label, capacity, driver, module):
 def test_several_nodes(tmp_path):
     """The one with GPUs is meant; of two with GPUs one must be named."""
     gpu = {"nvidia.com/gpu.present": "true"}
-    nodes = [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": name, "labels": labels}} for name, labels in (("a", {}), ("b", gpu))]
+    nodes = [
+        {"kind": "Node", "apiVersion": "v1", "metadata": {"name": name, "labels": labels}}
+        for name, labels in (("a", {}), ("b", gpu))
+    ]
     (tmp_path / "nodes.json").write_text(json.dumps({"kind": "List", "items": nodes}))
     assert read_bundle(tmp_path).scenario.world.cluster.node.name == "b"
     assert read_bundle(tmp_path, node="a").scenario.world.cluster.node.name == "a"
@@ -228,9 +233,7 @@ def test_the_release(saved, image, release):
     assert saved({f"{DEPLOY}driver": "true"}, pods=items).scenario.release == release
 
 
-@pytest.mark.parametrize(
-    "labels", [{"helm.sh/chart": "gpu-operator-v26.3.2"}, {"x": "y"}], ids=["a label", "the operator's image"]
-)
+@pytest.mark.parametrize("labels", [{"helm.sh/chart": "gpu-operator-v26.3.2"}, {"x": "y"}], ids=["a label", "the operator's image"])
 def test_the_release_by_the_chart(saved, labels):
     """No image's tag says it: the chart does."""
     operator = pod("gpu-operator-x")

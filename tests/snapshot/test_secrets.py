@@ -105,7 +105,9 @@ def test_canaries_everywhere(tmp_path):
                 "env": [{"name": f"DB_PASSWORD{at}", "value": token} for at, token in enumerate(TOKENS)],
                 "licensingConfig": {"secretName": "licensing-canary"},
                 "repository": "https://admin:canary@registry/x",
-                "manager": {"env": [{"name": "DRAIN_USE_FORCE", "value": "true"}, {"name": "HTTP_PROXY", "value": "http://a:canary@p"}]},
+                "manager": {
+                    "env": [{"name": "DRAIN_USE_FORCE", "value": "true"}, {"name": "HTTP_PROXY", "value": "http://a:canary@p"}]
+                },
             },
             "toolkit": {"args": ["--token", "canary"], "password": "canary", "other": TOKENS, "deep": {"more": dict(canaries)}},
         },
@@ -152,10 +154,15 @@ def plant(document, canaries):
     last = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(canaries), "nvidia.com/token": JWT}
     metadata["annotations"] = {**canaries, **last}
     metadata["managedFields"] = [{"manager": token} for token in TOKENS]
-    labels = {f"example.com/l{at}": token for at, token in enumerate(TOKENS) if len(token) < 64 and "/" not in token and "=" not in token}
+    labels = {
+        f"example.com/l{at}": token for at, token in enumerate(TOKENS) if len(token) < 64 and "/" not in token and "=" not in token
+    }
     metadata.setdefault("labels", {}).update(labels)
     env = [{"name": f"MY_SECRET_{at}", "value": token} for at, token in enumerate(TOKENS)]
-    env += [{"name": "PASSWORD", "value": "canary"}, {"name": "X", "valueFrom": {"secretKeyRef": {"name": "canary", "key": "canary"}}}]
+    env += [
+        {"name": "PASSWORD", "value": "canary"},
+        {"name": "X", "valueFrom": {"secretKeyRef": {"name": "canary", "key": "canary"}}},
+    ]
     for spec in (document.get("spec", {}), document.get("spec", {}).get("template", {}).get("spec", {})):
         for kind in ("containers", "initContainers"):
             for container in spec.get(kind, ()):
