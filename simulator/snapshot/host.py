@@ -92,13 +92,15 @@ def read_host_root(root: Root, name: str, release: str, findings: Findings) -> S
         programs=tuple(_harmless(program, findings) for program in host.programs),
         files=(*(_readable(file) for file in host.files), *_live_files(root, findings)),
         mounts=mounts or (),
+        modules=modules or (),
+        pci=pci or (),
     )
     if said is not None:
         for note in said.notes:
             findings.unseen(f"on the host: {note}")
         if not said.is_whole:
             findings.unseen("the end of the host script's output: it is cut")
-        host = _answering(replace(host, modules=modules or (), pci=pci or ()), said, release, findings)
+        host = _answering(host, said, release, findings)
     loaded = {module.name for module in modules or ()}
     if (
         "nvidia" in host.installable

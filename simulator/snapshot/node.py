@@ -81,8 +81,7 @@ def _host_alone(found: Contents, node: str, root: Root, findings: Findings) -> M
     program = Program(DEFAULT, DRIVER, (UNINSTALL_DRIVER,), {"NODE_NAME": name, **USUAL[DRIVER]})
     findings.assumed(f"driver-manager is {DEFAULT}, started as the GPU Operator starts it")
     seen = read_host_root(root, name, program.release, findings)
-    host = replace(seen.host, modules=seen.modules or (), pci=seen.pci or ())
-    return Made(_scenario(found, host, load_cluster(DEFAULT_CLUSTER, name), program, name), findings, dict(found.logs), None)
+    return Made(_scenario(found, seen.host, load_cluster(DEFAULT_CLUSTER, name), program, name), findings, dict(found.logs), None)
 
 
 def _scenario(found: Contents, host: HostSpec, cluster: ClusterSpec, program: Program, name: str) -> Scenario:
@@ -95,7 +94,7 @@ def _scenario(found: Contents, host: HostSpec, cluster: ClusterSpec, program: Pr
 def _host(seen: SeenHost | None, scene: Scene, program: Program, findings: Findings) -> HostSpec:
     """What was seen of the host, completed by what the cluster tells of it."""
     if seen is not None and seen.modules is not None and seen.pci is not None:
-        return replace(seen.host, modules=_held(seen.modules, seen.holders, scene, findings), pci=seen.pci)
+        return replace(seen.host, modules=_held(seen.modules, seen.holders, scene, findings))
     made_up = infer_host(scene, program, findings)
     users = tuple(_full_name(pod) for pod in scene.pods if uses_gpu(pod))
     modules = tuple(replace(module, users=len(users), pods=users) if module.name in _HELD else module for module in made_up.modules)

@@ -91,10 +91,17 @@ def find_program(scene: Scene, findings: Findings) -> Program:
         findings.assumed(f"it is started as the GPU Operator starts it in the {kind} DaemonSet of namespace {namespace}")
         env = {"NODE_NAME": scene.name, **USUAL[kind], "OPERATOR_NAMESPACE": namespace or "gpu-operator"}
         return Program(_release(scene, "", findings), kind, (UNINSTALL_DRIVER,), env)
-    env = {**_environment(chosen, scene, findings)}
-    stored = _environment(in_pod, scene, findings).get(DRIVER_CONFIG_DIGEST, "") if in_pod else ""
-    if in_pod and in_set and _image(in_pod) != _image(in_set):
-        findings.assumed(f"driver-manager is that of {in_set.whose}, which the next pod gets; the pod on the node has another one")
+    env = _environment(chosen, scene, findings)
+    before = _environment(in_pod, scene, findings) if in_pod else {}
+    stored = before.get(DRIVER_CONFIG_DIGEST, "")
+    if in_pod and in_set:
+        differing = sorted(name for name in {*env, *before} if env.get(name) != before.get(name))
+        differing += ["image"] if _image(in_pod) != _image(in_set) else []
+        if differing:
+            findings.assumed(
+                f"driver-manager is started as {in_set.whose} says, which the next pod gets; the pod on the node has another "
+                f"{', '.join(differing)}"
+            )
     release = _release(scene, _image(chosen), findings)
     return Program(release, kind, _arguments(chosen), env, pod, stored, _has_host(chosen))
 
