@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 
 from simulator.importing.roots import DirectoryRoot
-from simulator.reading import InputError, encodable, printable
+from simulator.reading import InputError, printable
 from simulator.snapshot.anonymizing import anonymized
 from simulator.snapshot.bundle import Bundle, bundle_of
 from simulator.snapshot.collecting import Kubectl, collect
@@ -69,10 +69,10 @@ def run(options: argparse.Namespace) -> int:
     if options.logs is not None:
         _write(options.logs, "".join(bundle.logs.values()))
     if options.output is None:
-        sys.stdout.write(encodable(text, sys.stdout.encoding))
+        sys.stdout.write(text)
     else:
         _write(options.output, text)
-    sys.stderr.write(encodable("".join(f"{printable(line)}\n" for line in comments), sys.stderr.encoding))
+    sys.stderr.write("".join(f"{printable(line)}\n" for line in comments))
     return 0
 
 

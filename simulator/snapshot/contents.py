@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from simulator.reading import InputError, Place, printable
 from simulator.snapshot.described import described_objects, describes_nodes, labelled_objects, lists_labels
-from simulator.snapshot.documents import Budget, Object, read_objects
+from simulator.snapshot.documents import Budget, Object, TooMuch, read_objects
 from simulator.snapshot.files import Files
 from simulator.snapshot.text_root import is_host_output
 
@@ -66,6 +66,9 @@ class Contents:
                 continue
             try:
                 place = item.read(self.budget)
+            except TooMuch as error:
+                self.skip(str(error))
+                return
             except InputError as error:
                 self.skip(str(error))
                 continue

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from simulator.cluster.objects import ClusterSpec, read_cluster
 from simulator.config import UNINSTALL_DRIVER
-from simulator.host.spec import HostSpec, Module
+from simulator.host.spec import HostSpec, Module, bound_without_module
 from simulator.importing.roots import Root
 from simulator.manager.releases import DEFAULT
 from simulator.reading import Place
@@ -57,6 +57,9 @@ def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> 
     host = _host(seen, scene, program, findings)
     if not program.has_host:
         host = replace(host, root="absent")
+    if bound_without_module(host):
+        findings.assumed("the nvidia module is loaded, since a GPU is on it, and nothing holds it")
+        host = replace(host, modules=(*host.modules, Module("nvidia")))
     scenario = _scenario(found, host, cluster, program, scene.name)
     for sentence in found.skipped:
         findings.unseen(sentence)
