@@ -68,7 +68,7 @@ def anonymized(bundle: Bundle) -> Bundle:
     """The bundle under other names."""
     world = bundle.scenario.world
     operator = {world.env.get("OPERATOR_NAMESPACE", "gpu-operator"), "gpu-operator"}
-    names = _collect(world, bundle, operator)
+    names = _collect(world, operator)
     replaced = names.replacer()
     policy = _plain(bundle.cluster_policy) if bundle.cluster_policy is not None else None
     objects = tuple(_plain(item) | {"metadata": {"name": "cluster-policy"}} for item in world.cluster.objects)
@@ -91,7 +91,7 @@ def anonymized(bundle: Bundle) -> Bundle:
     )
 
 
-def _collect(world: World, bundle: Bundle, operator: set[str]) -> _Names:
+def _collect(world: World, operator: set[str]) -> _Names:
     """The names that must not stay."""
     names = _Names()
     cluster = world.cluster
@@ -114,7 +114,6 @@ def _collect(world: World, bundle: Bundle, operator: set[str]) -> _Names:
     names.add(_words(world.env.get(_SELECTOR, "")), "label")
     custom = world.env.get(_CUSTOM_LABEL, "")
     names.add({custom} if custom and not _KEPT_LABELS.fullmatch(custom) else (), "label")
-    names.add({bundle.scenario.world.host.name} - {"x", ""}, "node")
     return names
 
 

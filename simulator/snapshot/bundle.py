@@ -6,16 +6,21 @@ documents (JSON or YAML, lists and several in a file too), the output of the hos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from simulator.reading import read_document
+from simulator.reading import parse_document, read_text
 from simulator.scenario import Scenario, read_scenario
 from simulator.snapshot.contents import read_contents
+from simulator.snapshot.documents import Budget
 from simulator.snapshot.files import read_files
 from simulator.snapshot.node import Made, make_scenario
+
+_MAY_BE_WORLD: Final = re.compile(r"""(^|[{,]\s{0,80})["']?host["']?[ ]{0,8}:""", re.MULTILINE)
+"""A key `host` that could be a document's own: objects of the API have none. What has one is parsed, to be sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,10 @@ def bundle_of(made: Made) -> Bundle:
 def read_world_or_bundle(path: Path, *, node: str = "") -> Bundle:
     """A world file, or a bundle: whichever is at the path. Raises InputError."""
     if path.suffix in {".yaml", ".yml", ".json"} and path.is_file():
-        place = read_document(path)
-        if "host" in place.value:
-            return Bundle(read_scenario(place, path.parent))
+        text = read_text(path)
+        if _MAY_BE_WORLD.search(text):
+            Budget().spend(text, "JSON" if text.lstrip().startswith("{") else "YAML", str(path))
+            place = parse_document(text, str(path))
+            if "host" in place.value:
+                return Bundle(read_scenario(place, path.parent))
     return read_bundle(path, node=node)

@@ -308,7 +308,7 @@ for directory in /etc/modprobe.d /run/modprobe.d /usr/local/lib/modprobe.d /usr/
 done
 look "/lib/modules/$kernel"
 if [ -n "$found" ]; then
-	find "$root$found" -type f \( -name 'nvidia*.ko*' -o -name 'nouveau.ko*' -o -name 'gdrdrv.ko*' -o -name 'nv_peer_mem.ko*' \
+	find "$root$found" \( -name 'nvidia*.ko*' -o -name 'nouveau.ko*' -o -name 'gdrdrv.ko*' -o -name 'nv_peer_mem.ko*' \
 		-o -name 'nv-p2p*.ko*' -o -name 'nvgrace*.ko*' -o -name 'mlx5_core.ko*' \) 2>/dev/null |
 		while read -r file; do
 			say f "${file#"$root"}" -rw-r--r--
@@ -369,15 +369,13 @@ elif [ -n "$root" ] && [ "$(id -u)" != 0 ]; then
 	say n 'nvidia-smi was not asked: that needs root'
 else
 	limit=''
-	command -v timeout >/dev/null 2>&1 && limit='timeout 60'
-	query='nvidia-smi --query-gpu=driver_version --format=csv,noheader'
+	timeout 60 true 2>/dev/null && limit='timeout 60'
 	said=$(
+		# shellcheck disable=SC2086 # words
 		if [ -n "$root" ]; then
-			# shellcheck disable=SC2086 # words
-			PATH=$path:$PATH $limit chroot "$root" /bin/sh -c "PATH=$path exec $query" 2>/dev/null </dev/null
+			PATH=$path $limit chroot "$root" nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null </dev/null
 		else
-			# shellcheck disable=SC2086 # words
-			$limit sh -c "PATH=$path exec $query" 2>/dev/null </dev/null
+			PATH=$path $limit nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null </dev/null
 		fi
 		printf 'x%s' $?
 	)

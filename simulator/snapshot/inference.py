@@ -52,11 +52,10 @@ class Inferred:
     programs: tuple[Program, ...] = ()
 
 
-def infer_host(scene: Scene, manager: DriverManager, findings: Findings) -> Inferred:
-    """The whole host."""
+def infer_host(scene: Scene, manager: DriverManager, findings: Findings, seen: tuple[PciFunction, ...] | None = None) -> Inferred:
+    """The whole host, but for PCI functions that were seen."""
     labels = scene.labels
-    count = _count(scene, findings)
-    functions = _functions(labels, count)
+    functions = _functions(labels, _count(scene, findings)) if seen is None else seen
     host = HostSpec(scene.name, os=_system(scene), pci=functions)
     is_pre_installed = labels.get(operands.DRIVER) == operands.PRE_INSTALLED
     if is_pre_installed:

@@ -98,7 +98,7 @@ def _host(seen: SeenHost | None, scene: Scene, program: Program, findings: Findi
     """What was seen of the host, completed by what the cluster tells of it."""
     if seen is not None and seen.modules is not None and seen.pci is not None:
         return replace(seen.host, modules=_held(seen.modules, seen.holders, scene, findings))
-    made_up = infer_host(scene, program, findings)
+    made_up = infer_host(scene, program, findings, seen.pci if seen is not None else None)
     users = tuple(_full_name(pod) for pod in scene.pods if uses_gpu(pod))
     modules = tuple(replace(module, users=len(users), pods=users) if module.name in _HELD else module for module in made_up.modules)
     if seen is None:

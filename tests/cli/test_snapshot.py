@@ -63,6 +63,7 @@ def test_anonymize(bundle, capsys):
     printed = capsys.readouterr()
     assert "gpu-1" not in printed.out + printed.err
     assert "NODE_NAME: node-1" in printed.out
+    assert "- the host itself: nobody looked at it (dmsim snapshot host-script)\n" in printed.err
 
 
 def test_logs(bundle, tmp_path, capsys):

@@ -171,6 +171,14 @@ def test_a_single_file(tmp_path, cluster):
     assert read_world_or_bundle(file).scenario.world.cluster.node.labels == cluster.node.labels
 
 
+def test_what_may_be_a_world_is_not_read_without_end(tmp_path):
+    """A key `host` makes a file no world yet."""
+    file = tmp_path / "x.yaml"
+    file.write_text("kind: Pod\nhost: x\n" + "a: b\n" * 1_000_000)
+    with pytest.raises(InputError, match="holds more YAML than is read at once"):
+        read_world_or_bundle(file)
+
+
 def test_a_host_alone(tmp_path):
     """The script's output without any object: a node like the default one."""
     file = tmp_path / "host.txt"
