@@ -1,0 +1,83 @@
+"""The driver of each GPU: before, after driver-manager, and after what its pod does then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from collections.abc import Mapping
+
+from simulator.host.spec import HostSpec, Module
+from simulator.predicting.answers import GpuAnswer, GpusAnswer
+from simulator.predicting.modes import Mode
+from simulator.predicting.run import Run
+from simulator.runners.vfio import host_world, make_host, run_step, vfio_flow
+from simulator.trace import LogLine, StderrText
+from simulator.world import followed_by
+
+VFIO_DRIVERS: Final = ("vfio-pci", "nvgrace_gpu_vfio_pci")
+"""What the operator's validator takes for a GPU that is ready to be handed out."""
+_VFIO_MODULE: Final = "vfio_pci"
+_WANTED: Final = {
+    Mode.CONTAINER: "no driver, so that the driver container can install its own",
+    Mode.VM_PASSTHROUGH: "vfio-pci, once vfio-manager's own container has bound it",
+    Mode.VM_VGPU: "no driver, so that the vGPU manager can install its own",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What vfio-manager's own container left: the drivers by PCI address, its exit code, its warnings."""
+
+    drivers: Mapping[str, str] = field(default_factory=dict)
+    exit_code: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def bind(run: Run) -> Bound | None:
+    """`vfio-manage bind --all` on the host as driver-manager left it, where that comes next; None where it does not."""
+    if run.mode is not Mode.VM_PASSTHROUGH or run.outcome.exit_code != 0:
+        return None
+    host = followed_by(run.world, run.outcome).host
+    resolved = vfio_flow(run.release)
+    if resolved.is_script:
+        host = _with_vfio(host)
+    world = host_world(host, ("bind", "--all"), {})
+    outcome = run_step(resolved, make_host(world), world.steps[0])
+    said = [event.message for event in outcome.events if isinstance(event, LogLine) and event.level != "info"]
+    said += [line for event in outcome.events if isinstance(event, StderrText) for line in event.text.splitlines()]
+    return Bound({address: binding.driver for address, binding in outcome.after.devices.items()}, outcome.exit_code, tuple(said))
+
+
+def _with_vfio(host: HostSpec) -> HostSpec:
+    """Up to v0.9.1 vfio-manager ran the operator's copy of the script, which loads vfio-pci first."""
+    if any(module.name == _VFIO_MODULE for module in host.modules):
+        return host
+    return replace(host, modules=(*host.modules, Module(_VFIO_MODULE)))
+
+
+def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
+    """Every NVIDIA display function."""
+    after = run.outcome.after.gpu_drivers
+    final = {**after, **({address: driver for address, driver in bound.drivers.items() if address in after} if bound else {})}
+    groups = {function.address: function.iommu_group for function in run.world.host.pci}
+    drivers = {function.address: function.driver for function in run.world.host.pci} | (dict(bound.drivers) if bound else {}) | final
+    return GpusAnswer(
+        _WANTED[run.mode],
+        tuple(
+            GpuAnswer(
+                address,
+                driver,
+                after.get(address, ""),
+                final.get(address, ""),
+                group := groups.get(address),
+                {
+                    other: drivers[other]
+                    for other, its in groups.items()
+                    if group is not None and its == group and other != address
+                },
+            )
+            for address, driver in sorted(run.outcome.before.gpu_drivers.items())
+        ),
+        bound.warnings if bound else (),
+    )

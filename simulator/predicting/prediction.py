@@ -1,0 +1,119 @@
+"""The prediction: what a release will do to a node, in the order in which people ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from simulator.manager.releases import resolve
+from simulator.predicting.answers import (
+    CordonAnswer,
+    DriverAnswer,
+    GpusAnswer,
+    LabelsAnswer,
+    ModulesAnswer,
+    PodsAnswer,
+    SettingsAnswer,
+    TimingAnswer,
+    Verdict,
+    plain,
+)
+from simulator.predicting.events import Event, happen
+from simulator.predicting.gpu_pods import pods_answer
+from simulator.predicting.gpus import bind, gpus_answer
+from simulator.predicting.host_driver import driver_answer
+from simulator.predicting.modes import Mode, mode_of
+from simulator.predicting.modules import modules_answer
+from simulator.predicting.node import cordon_answer, labels_answer
+from simulator.predicting.run import Run
+from simulator.predicting.settings import settings_answer
+from simulator.predicting.verdict import decide, ending
+from simulator.predicting.waits import timing_answer
+from simulator.runners.simulated import simulate
+from simulator.trace import Outcome
+from simulator.world import World, followed_by
+
+FORMAT: Final = 1
+"""The version of the JSON document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The verdict and the eight answers, for one release after one event."""
+
+    release: str
+    event: Event
+    mode: Mode
+    verdict: Verdict
+    driver: DriverAnswer
+    pods: PodsAnswer
+    modules: ModulesAnswer
+    cordon: CordonAnswer
+    labels: LabelsAnswer
+    gpus: GpusAnswer
+    timing: TimingAnswer
+    settings: SettingsAnswer
+    changed: tuple[str, ...]
+    """What the event changes in the world."""
+    assumed: tuple[str, ...]
+    """What could not be known, and is taken for true."""
+    outcome: Outcome
+    """The simulated run from which the answers are read."""
+
+    def document(self) -> dict[str, Any]:
+        """The answers as JSON has them, in their order."""
+        heading = {"format": FORMAT, "release": self.release, "event": self.event.value, "mode": self.mode.value}
+        return heading | {name: plain(getattr(self, name)) for name in ANSWERS} | {"changed": [*self.changed], "assumed": [*self.assumed]}
+
+
+ANSWERS: Final = ("verdict", "driver", "pods", "modules", "cordon", "labels", "gpus", "timing", "settings")
+"""The answers, in the order in which people ask."""
+
+
+def predict(
+    world: World,
+    release: str,
+    *,
+    event: Event = Event.POD_RESTART,
+    to: str = "",
+    what_if: str = "",
+    assumed: tuple[str, ...] = (),
+) -> Prediction:
+    """What a release will do to a node after an event.
+
+    `to` is the mode of a mode switch, `what_if` a proposed upstream change to put on top, `assumed` what whoever made the
+    world had to assume. Raises KeyError for an unknown release or what-if, ValueError for an unknown mode.
+    """
+    happened = happen(world, release, event, Mode(to) if event is Event.MODE_SWITCH else None)
+    now = happened.world
+    node = now.cluster.node
+    outcome = simulate(now, release, what_if=what_if)
+    run = Run(now, resolve(release, what_if=what_if), outcome, mode_of(node.labels if node else {}))
+    bound = bind(run)
+    driver, pods, modules = driver_answer(run), pods_answer(run), modules_answer(run)
+    gpus, timing = gpus_answer(run, bound), timing_answer(run)
+    return Prediction(
+        release=release,
+        event=event,
+        mode=run.mode,
+        verdict=decide(run, driver, pods, modules, gpus, timing, bound, _next_try(run, what_if)),
+        driver=driver,
+        pods=pods,
+        modules=modules,
+        cordon=cordon_answer(run),
+        labels=labels_answer(run),
+        gpus=gpus,
+        timing=timing,
+        settings=settings_answer(run),
+        changed=happened.changed,
+        assumed=(*assumed, *happened.assumed),
+        outcome=outcome,
+    )
+
+
+def _next_try(run: Run, what_if: str) -> str:
+    """How the next try ends, where there is one: the init container failed, and its pod stays."""
+    code, node = run.outcome.exit_code, run.outcome.after.node
+    if code in {0, None} or node is None or node.labels.get(run.workload.selector) not in {None, "true"}:
+        return ""
+    return ending(simulate(followed_by(run.world, run.outcome), run.release, what_if=what_if))
