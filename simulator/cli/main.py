@@ -23,6 +23,7 @@ SUBCOMMANDS: Final = {
     "record": "record what a real driver-manager image does",
     "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
+    "predict": "what a release will do to a node: verdict, host or container driver, pods, modules, cordon, labels, settings",
     "compare": "what changes between two releases, and by which named change",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",

@@ -36,7 +36,26 @@ class Cause(StrEnum):
     """It exits 0, and a module that it tried to unload is still there."""
     NOT_ON_VFIO = "not-on-vfio"
     """It exits 0, and so does vfio-manager, and a GPU is not on a vfio driver."""
+    OPERANDS_PAUSED = "operands-paused"
+    """It exits 0, and operand labels stay paused."""
+    CORDON_STAYS = "cordon-stays"
+    """It exits 0, and the node stays cordoned by it."""
     OTHER = "other"
+
+
+class Path(StrEnum):
+    """Which way a run takes through driver-manager."""
+
+    HOST_DRIVER = "host-driver"
+    """It gives way to the host's own driver."""
+    KEPT_DRIVER = "kept-driver"
+    """The driver that is loaded is the desired one, and stays: the fast path."""
+    NO_DRIVER = "no-driver"
+    """No driver is loaded, and the release then leaves workloads alone."""
+    FULL = "full"
+    """Pause, evict, unload, restore."""
+    NONE = "none"
+    """It ends before it decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +64,7 @@ class Verdict:
 
     succeeds: bool
     cause: Cause
+    path: Path
     sentence: str
     exit_code: int | None
     """Of the program; None: it was still running."""
@@ -91,8 +111,8 @@ class Fate(StrEnum):
     """It is in the way: the run does not get past it, or waits for it."""
     INVISIBLE = "invisible"
     """It has to do with a GPU, and the release does not see that."""
-    STAYS = "stays"
-    """The release would see it, and does not touch it."""
+    UNTOUCHED = "untouched"
+    """The run leaves it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +229,8 @@ class GpuAnswer:
     final: str
     """When vfio-manager's own container is done too, in the mode for whole GPUs; else as `after`."""
     iommu_group: int | None
+    taken: bool
+    """It was on a vfio driver, which a running VM may be using, and is taken from it on the way."""
     peers: Mapping[str, str]
     """The other functions of its IOMMU group -> their drivers at the end."""
 
@@ -245,7 +267,7 @@ class TimingAnswer:
     waiting_for: str
     """What it still waits for where it did not finish."""
     worst: float | None
-    """The longest that waits with a limit may take together, in this release with these settings; None: one has no limit."""
+    """So long a run on this path takes if each of its waits takes as long as it may; None: one has no limit."""
 
 
 @dataclass(frozen=True, slots=True)

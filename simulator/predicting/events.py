@@ -119,7 +119,11 @@ def _rebooted(world: World) -> Happened:
     names = {module.name for module in back}
     gone = [module.name for module in host.modules if module.name not in names]
     modules = tuple(
-        replace(module, used_by=tuple(user for user in module.used_by if user in names), users=0 if is_of_driver(module.name) else module.users)
+        replace(
+            module,
+            used_by=tuple(user for user in module.used_by if user in names),
+            users=0 if is_of_driver(module.name) else module.users,
+        )
         for module in back
     )
     idle = [name for name in host.installable if is_of_driver(name) and name not in names]
@@ -139,8 +143,10 @@ def _rebooted(world: World) -> Happened:
     )
     changed = ["/run is empty, and nothing is mounted there", *(f"module {name} is gone" for name in gone)]
     assumed = [
-        "a module comes back at boot if it is loaded now and on the host's disk; which modules the host is told not to load,"
-        " by a blacklist in its initramfs or otherwise, is only known as far as its modprobe.d says so",
+        (
+            "a module comes back at boot if it is loaded now and on the host's disk; which modules the host is told not to load,"
+            " by a blacklist in its initramfs or otherwise, is only known as far as its modprobe.d says so"
+        ),
         *(f"{name} is on disk but not loaded now, and so is assumed not to be loaded at boot" for name in idle),
         "pods, labels and cordon are as before; no pod of before the reboot holds a module",
     ]
@@ -187,8 +193,10 @@ def _switched(world: World, release: str, mode: Mode) -> Happened:
     kept = {key: value for key, value in world.env.items() if key in _KEPT or key.startswith(_KEPT_PREFIX)}
     env = {**kept, **workload.env}
     assumed = [
-        f"the init container has the settings that the GPU Operator's chart gives it in the {workload.daemonset} DaemonSet, and"
-        " none of one's own",
+        (
+            f"the init container has the settings that the GPU Operator's chart gives it in the {workload.daemonset} DaemonSet, and"
+            " none of one's own"
+        ),
         "the old mode's pods are gone before the new pod starts, and the new mode's operands are not there yet",
         _DRIVER_STOPS,
     ]
@@ -201,7 +209,11 @@ def _switched(world: World, release: str, mode: Mode) -> Happened:
     if node is not None:
         fills_blanks = list(RELEASES).index(release) >= list(RELEASES).index("v0.12.0")
         now = relabelled(node.labels, mode, fills_blanks=fills_blanks)
-        changed += [f"label {key}: {_shown(node.labels.get(key))} -> {_shown(now.get(key))}" for key in sorted({*node.labels, *now}) if node.labels.get(key) != now.get(key)]
+        changed += [
+            f"label {key}: {_shown(node.labels.get(key))} -> {_shown(now.get(key))}"
+            for key in sorted({*node.labels, *now})
+            if node.labels.get(key) != now.get(key)
+        ]
         annotations = dict(node.annotations)
         if mode is not Mode.CONTAINER and annotations.pop(labels.UPGRADE_ANNOTATION, None) is not None:
             changed.append(f"annotation {labels.UPGRADE_ANNOTATION} is removed, as with every sandbox workload")

@@ -20,13 +20,13 @@ from simulator.kube import drain
 from simulator.kube.drain import Helper, PodStatus, full_name
 from simulator.kube.rest import drive
 from simulator.manager.kubernetes import requests_gpu
+from simulator.manager.releases import Flow
 from simulator.manager.shell import messages as shell
 from simulator.manager.shell.nvdrain import gpu_pod_helper
 from simulator.predicting.answers import Fate, PodAnswer, PodsAnswer
 from simulator.predicting.events import policy_owns_eviction
-from simulator.predicting.modes import WORKLOADS
 from simulator.predicting.modules import holders_of
-from simulator.predicting.reading import PodRequest, fatal, pod_requests, said, says
+from simulator.predicting.reading import PodRequest, fatal, pod_requests, says
 from simulator.predicting.run import Quiet, Run
 
 _NVIDIA: Final = "nvidia.com/"
@@ -133,8 +133,13 @@ def _eviction(run: Run) -> tuple[bool, str]:
     if not _evicts_at_all(run):
         return False, f"{run.release} evicts no GPU pods"
     if policy_owns_eviction(run.world):
-        return False, "driver-manager evicts nothing: the upgrade policy (annotation of the node) leaves that to the operator's upgrade controller"
-    off = not run.settings.enable_gpu_pod_eviction if isinstance(run.settings, Config) else run.variable(_EVICTION, "true") != "true"
+        return (
+            False,
+            "driver-manager evicts nothing: the upgrade policy (annotation of the node) leaves that to the operator's upgrade controller",
+        )
+    off = (
+        not run.settings.enable_gpu_pod_eviction if isinstance(run.settings, Config) else run.variable(_EVICTION, "true") != "true"
+    )
     if off:
         return False, f"nothing is evicted: {_EVICTION} is false"
     return False, "nothing is evicted: the run does not get that far"
@@ -202,9 +207,7 @@ def _refusal(status: PodStatus) -> str:
     return next((words.words for words in _FILTERS if words.part in status.message), status.message)
 
 
-def _fate(
-    view: _View, pod: Pod, uses: tuple[str, ...], holds: tuple[str, ...], *, evicts: bool, eviction: str
-) -> tuple[Fate, str]:
+def _fate(view: _View, pod: Pod, uses: tuple[str, ...], holds: tuple[str, ...], *, evicts: bool, eviction: str) -> tuple[Fate, str]:
     run, name = view.run, pod.full_name
     gone = name not in run.outcome.after.pods
     if asked := view.requests.get(name):
@@ -212,28 +215,30 @@ def _fate(
     key = _operand_label(run, pod)
     terminating = name in run.outcome.after.terminating and not pod.terminating
     if key is not None and gone:
-        return Fate.PAUSED, f"the label {key} is changed, on which its DaemonSet selects"
+        return Fate.PAUSED, "the label is changed on which its DaemonSet selects"
     if key is not None and terminating:
         return Fate.BLOCKING, f"told to go by the label {key}, and still there: {_terminating(pod)}"
     if gone:
         return Fate.DELETED, "it was terminating already" if pod.terminating else "somebody else deletes it meanwhile"
+    if (app := pod.labels.get("app")) in _waited_for_in_vain(run) and pod.namespace == _namespace(run):
+        return Fate.BLOCKING, f"pods with app={app} are waited for, and it does not go: {_why_not(run, pod, key)}"
     if name in _claim_holders(run):
         return Fate.BLOCKING, "it still holds a GPU claim, so the DRA kubelet plugin is not drained and the run fails"
     in_the_way = bool(holds) and says(run.outcome, m.DRIVER_IN_USE, shell.IN_USE)
     holding = f"; it holds {', '.join(holds)}, so unloading fails" if in_the_way else ""
     if not view.sees(pod):
         if key is not None and not (holds or _resources(pod.containers)):
-            return Fate.STAYS, "its label is not changed in this run"
+            return Fate.UNTOUCHED, "its label is not changed in this run"
         return Fate.INVISIBLE, _unseen(run, pod, uses) + holding
     status = view.judged.get(name)
     if evicts and status is not None:
         if not status.delete:
             return Fate.BLOCKING, _refusal(status) + holding
         if says(run.outcome, m.CANNOT_DELETE_ALL):
-            return Fate.STAYS, "it could go, but is not evicted while another GPU pod cannot go: all of them or none" + holding
-        return Fate.STAYS, "the run ends before its eviction" + holding
+            return Fate.UNTOUCHED, "it could go, but is not evicted while another GPU pod cannot go: all of them or none" + holding
+        return Fate.UNTOUCHED, "the run ends before its eviction" + holding
     would = "" if status is None or status.delete else f"; if it were: {_refusal(status)}"
-    return (Fate.BLOCKING if in_the_way else Fate.STAYS), eviction + would + holding
+    return (Fate.BLOCKING if in_the_way else Fate.UNTOUCHED), eviction + would + holding
 
 
 def _asked_to_go(pod: Pod, asked: list[PodRequest], *, gone: bool) -> tuple[Fate, str]:
@@ -246,7 +251,9 @@ def _asked_to_go(pod: Pod, asked: list[PodRequest], *, gone: bool) -> tuple[Fate
     if not gone:
         return Fate.BLOCKING, f"it was told to go, and is still there: {_terminating(pod)}"
     word = "evicted" if done.verb == "evict" else "deleted"
-    return (Fate.EVICTED if done.verb == "evict" else Fate.DELETED), f"{word} as a GPU pod" + (f"; before, {budget}" if budget else "")
+    return (Fate.EVICTED if done.verb == "evict" else Fate.DELETED), f"{word} as a GPU pod" + (
+        f"; before, {budget}" if budget else ""
+    )
 
 
 def _terminating(pod: Pod) -> str:
@@ -254,6 +261,29 @@ def _terminating(pod: Pod) -> str:
     if pod.termination is None:
         return f"{already}its termination never ends"
     return f"{already}its termination takes {pod.termination:g} s"
+
+
+def _waited_for_in_vain(run: Run) -> list[str]:
+    """The `app` labels of the pods for which a Go release waits until it gives up, or as long as it is watched."""
+    if run.outcome.exit_code == 0 or not isinstance(run.resolved, Flow):
+        return []
+    waits = (*run.resolved.steps.waited_for, *(wait for _, wait in run.resolved.steps.waited_for_if_deployed))
+    begun = [wait.app for line in run.outcome.log for wait in waits if line.message == m.WAITING_FOR_OPERAND % wait.name]
+    failed = says(run.outcome, "Failed to wait for")
+    hangs = run.outcome.exit_code is None and bool(run.outcome.log) and run.outcome.log[-1].message.endswith("to shutdown")
+    return begun[-1:] if failed or hangs else []
+
+
+def _namespace(run: Run) -> str:
+    return run.settings.operator_namespace if isinstance(run.settings, Config) else ""
+
+
+def _why_not(run: Run, pod: Pod, key: str | None) -> str:
+    if pod.full_name in run.outcome.after.terminating:
+        return _terminating(pod)
+    if key is not None:
+        return f"{run.release} does not change {key}, on which its DaemonSet selects"
+    return "no label that is changed makes it go"
 
 
 def _claim_holders(run: Run) -> list[str]:

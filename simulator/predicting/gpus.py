@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
-
-from collections.abc import Mapping
 
 from simulator.host.spec import HostSpec, Module
 from simulator.predicting.answers import GpuAnswer, GpusAnswer
@@ -61,7 +60,9 @@ def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
     after = run.outcome.after.gpu_drivers
     final = {**after, **({address: driver for address, driver in bound.drivers.items() if address in after} if bound else {})}
     groups = {function.address: function.iommu_group for function in run.world.host.pci}
-    drivers = {function.address: function.driver for function in run.world.host.pci} | (dict(bound.drivers) if bound else {}) | final
+    drivers = (
+        {function.address: function.driver for function in run.world.host.pci} | (dict(bound.drivers) if bound else {}) | final
+    )
     return GpusAnswer(
         _WANTED[run.mode],
         tuple(
@@ -71,11 +72,8 @@ def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
                 after.get(address, ""),
                 final.get(address, ""),
                 group := groups.get(address),
-                {
-                    other: drivers[other]
-                    for other, its in groups.items()
-                    if group is not None and its == group and other != address
-                },
+                driver in VFIO_DRIVERS and after.get(address) not in VFIO_DRIVERS,
+                {other: drivers[other] for other, its in groups.items() if group is not None and its == group and other != address},
             )
             for address, driver in sorted(run.outcome.before.gpu_drivers.items())
         ),

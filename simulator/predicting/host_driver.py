@@ -82,7 +82,7 @@ def _why(run: Run, kind: str, place: str, found: Started | int | None, asked: Ch
     if found is None:
         return "the host's root is not at /host"
     if asked.exit_code:
-        return f'{place} exits {asked.exit_code}' + (f': "{_first(printed)}"' if printed else "")
+        return f"{place} exits {asked.exit_code}" + (f': "{_first(printed)}"' if printed else "")
     return f"{place} exits 0 but prints nothing"
 
 

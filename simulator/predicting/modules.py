@@ -84,21 +84,23 @@ def _module(
         result, can_go = IN_USE, False
     else:
         result, can_go = NOT_TRIED, trial.get(name) == "ok"
-    return ModuleAnswer(
-        name, references, holders, users, pods, listed, result, can_go, _why(run, name, result, holders, users, pods, trial.get(name, ""))
-    )
+    why = "" if can_go else _why(run, name, result, holders, users, pods, trial)
+    return ModuleAnswer(name, references, holders, users, pods, listed, result, can_go, why)
 
 
-def _why(run: Run, name: str, result: str, holders: tuple[str, ...], users: int, pods: tuple[str, ...], trial: str) -> str:
-    if result == UNLOADED:
-        return ""
+def _why(
+    run: Run, name: str, result: str, holders: tuple[str, ...], users: int, pods: tuple[str, ...], trial: Mapping[str, str]
+) -> str:
+    """Why a module stays, or would."""
     parts = []
     unlisted = [holder for holder in holders if holder not in run.unload_list]
     listed = [holder for holder in holders if holder in run.unload_list and holder in run.outcome.after.modules]
     if unlisted:
         parts.append(f"{', '.join(unlisted)} uses it, which {run.release} never unloads")
-    if listed and result != NOT_TRIED:
-        parts.append(f"{', '.join(listed)} uses it, and stays")
+    if result == NOT_TRIED:
+        listed = [holder for holder in listed if trial.get(holder) != "ok"]
+    if listed:
+        parts.append(f"{', '.join(listed)} uses it, and {'would stay' if result == NOT_TRIED else 'stays'}")
     left = [pod for pod in pods if pod in run.outcome.after.pods]
     if left:
         parts.append(f"held by pod {', '.join(left)}")
@@ -108,8 +110,8 @@ def _why(run: Run, name: str, result: str, holders: tuple[str, ...], users: int,
         return f"{run.release} never unloads {name}"
     if result not in {NOT_TRIED, NOT_LISTED, IN_USE}:
         parts.append(f"the kernel answers {result}")
-    if result == NOT_TRIED and trial not in {"", "ok"} and not parts:
-        parts.append(f"the kernel would answer {trial}")
+    if result == NOT_TRIED and not parts:
+        parts.append(f"the kernel would answer {trial.get(name, 'that it is not there')}")
     if result == IN_USE and not parts:
         parts.append("the kernel says that it is in use")
     return "; ".join(parts)

@@ -43,7 +43,10 @@ def _cordon_note(run: Run, *, before: bool, after: bool, cordoned: bool) -> str:
     if UPGRADE_STATE in run.node_labels:
         whose += f" (the upgrade controller's, if {UPGRADE_STATE}={run.node_labels[UPGRADE_STATE]} made it)"
     if before and not after:
-        return f"{whose} is lifted, whoever made it: the release uncordons wherever eviction or auto-drain is on"
+        return (
+            f"{whose} is lifted, whoever made it: the release uncordons wherever eviction or auto-drain is on; it stays where the"
+            " upgrade policy owns both, or both are off"
+        )
     if before:
         owner = "; the upgrade controller lifts its own" if policy_owns_eviction(run.world) else ""
         return f"{whose} stays{owner}"

@@ -57,13 +57,19 @@ class Prediction:
     """What the event changes in the world."""
     assumed: tuple[str, ...]
     """What could not be known, and is taken for true."""
+    world: World
+    """The world after the event."""
     outcome: Outcome
     """The simulated run from which the answers are read."""
 
     def document(self) -> dict[str, Any]:
         """The answers as JSON has them, in their order."""
         heading = {"format": FORMAT, "release": self.release, "event": self.event.value, "mode": self.mode.value}
-        return heading | {name: plain(getattr(self, name)) for name in ANSWERS} | {"changed": [*self.changed], "assumed": [*self.assumed]}
+        return (
+            heading
+            | {name: plain(getattr(self, name)) for name in ANSWERS}
+            | {"changed": [*self.changed], "assumed": [*self.assumed]}
+        )
 
 
 ANSWERS: Final = ("verdict", "driver", "pods", "modules", "cordon", "labels", "gpus", "timing", "settings")
@@ -91,22 +97,24 @@ def predict(
     run = Run(now, resolve(release, what_if=what_if), outcome, mode_of(node.labels if node else {}))
     bound = bind(run)
     driver, pods, modules = driver_answer(run), pods_answer(run), modules_answer(run)
+    cordon, labels = cordon_answer(run), labels_answer(run)
     gpus, timing = gpus_answer(run, bound), timing_answer(run)
     return Prediction(
         release=release,
         event=event,
         mode=run.mode,
-        verdict=decide(run, driver, pods, modules, gpus, timing, bound, _next_try(run, what_if)),
+        verdict=decide(run, driver, pods, modules, cordon, labels, gpus, timing, bound, _next_try(run, what_if)),
         driver=driver,
         pods=pods,
         modules=modules,
-        cordon=cordon_answer(run),
-        labels=labels_answer(run),
+        cordon=cordon,
+        labels=labels,
         gpus=gpus,
         timing=timing,
         settings=settings_answer(run),
         changed=happened.changed,
         assumed=(*assumed, *happened.assumed),
+        world=now,
         outcome=outcome,
     )
 

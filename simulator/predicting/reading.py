@@ -30,7 +30,7 @@ def lines_of(event: Event) -> list[str]:
 
 def said(outcome: Outcome) -> list[Said]:
     """Every line, in order."""
-    return [Said(event.at, line) for event in outcome.events for line in lines_of(event)]  # type: ignore[union-attr]  # has a time
+    return [Said(event.at, line) for event in outcome.events for line in lines_of(event)]
 
 
 def says(outcome: Outcome, *texts: str) -> bool:

@@ -48,17 +48,15 @@ def settings_answer(run: Run) -> SettingsAnswer:
     return SettingsAnswer((*_variables(run), *_node(run), *_digest(run), *_policy(run)), tuple(traps(run)))
 
 
-def known_variables(run: Run) -> dict[str, str]:
-    """The variables that the release reads -> their defaults, as they would be written."""
-    if isinstance(run.resolved, Flow):
-        return {flag.env: _written(flag, flag.default) for flag in run.resolved.flags if flag.env not in _NOT_FOR_PEOPLE}
-    names = {change.name for change in run.resolved.changes}
+def _script_variables(resolved: ShellFlow) -> dict[str, str]:
+    """The variables that a shell release reads -> their defaults."""
+    names = {change.name for change in resolved.changes}
     return _SCRIPT_DEFAULTS | {key: value for name, more in _SCRIPT_SINCE.items() if name in names for key, value in more.items()}
 
 
 def _variables(run: Run) -> Iterator[Setting]:
     if isinstance(run.resolved, ShellFlow):
-        for name, default in known_variables(run).items():
+        for name, default in _script_variables(run.resolved).items():
             given = run.world.env.get(name, "")
             yield Setting(name, given or default, "environment" if given else "default", _note(run, name))
         return
@@ -66,8 +64,8 @@ def _variables(run: Run) -> Iterator[Setting]:
         if flag.env in _NOT_FOR_PEOPLE:
             continue
         if not isinstance(run.settings, Config):
-            given = run.world.env.get(flag.env)
-            value, source = (_written(flag, flag.default), "default") if given is None else (given, "environment")
+            source = "environment" if flag.env in run.world.env else "default"
+            value = run.world.env.get(flag.env, _written(flag, flag.default))
             yield Setting(flag.env, value, source, "as it is written: the program ends before it counts")
             continue
         yield Setting(flag.env, _written(flag, _value(run.settings, flag)), run.settings.sources[flag.name], _note(run, flag.env))

@@ -56,7 +56,9 @@ def _duration_without_unit(run: Run) -> Iterator[Trap]:
     except GoError:
         what = "the program ends at once with exit code 1" if _is_go(run) else "the drain fails when it comes to it"
         mend = f"; write {given}s" if given.isdecimal() else ""
-        yield Trap("duration-without-unit", name, f"{name}={given} is no duration, as it lacks a unit or has a wrong one: {what}{mend}")
+        yield Trap(
+            "duration-without-unit", name, f"{name}={given} is no duration, as it lacks a unit or has a wrong one: {what}{mend}"
+        )
     else:
         if span == 0:
             yield Trap("no-drain-timeout", name, f"{name}={given} means no limit: a pod that does not go is waited for without end")
@@ -85,7 +87,11 @@ def _custom_label(run: Run) -> Iterator[Trap]:
 def _selector(run: Run) -> Iterator[Trap]:
     name = "DRAIN_POD_SELECTOR_LABEL"
     if run.world.env.get(name):
-        yield Trap("selector-ignored-by-eviction", name, f"{name} holds for the full drain only: GPU pods are evicted whether or not it matches")
+        yield Trap(
+            "selector-ignored-by-eviction",
+            name,
+            f"{name} holds for the full drain only: GPU pods are evicted whether or not it matches",
+        )
 
 
 def _full_drain(run: Run) -> Iterator[Trap]:
@@ -126,7 +132,9 @@ def _unknown_variable(run: Run) -> Iterator[Trap]:
     for what_if in WHAT_IFS.values():
         for flag in what_if.flags:
             if flag.env in run.world.env and flag.env not in known:
-                yield Trap("no-release-reads-it", flag.env, f"no release reads {flag.env}: it is only proposed ({what_if.upstream})")
+                yield Trap(
+                    "no-release-reads-it", flag.env, f"no release reads {flag.env}: it is only proposed ({what_if.upstream})"
+                )
 
 
 def _force_reinstall(run: Run) -> Iterator[Trap]:
@@ -190,9 +198,13 @@ def _rdma(run: Run) -> Iterator[Trap]:
             " mended in v0.9.1",
         )
     if enabled and not any(function.vendor == MELLANOX for function in run.world.host.pci):
-        yield Trap("rdma-without-card", "GPU_DIRECT_RDMA_ENABLED", "there is no Mellanox card on this node, so MOFED is not waited for")
+        yield Trap(
+            "rdma-without-card", "GPU_DIRECT_RDMA_ENABLED", "there is no Mellanox card on this node, so MOFED is not waited for"
+        )
     if of_host and not enabled:
-        yield Trap("host-mofed-without-rdma", "USE_HOST_MOFED", "USE_HOST_MOFED does nothing unless GPU_DIRECT_RDMA_ENABLED is true")
+        yield Trap(
+            "host-mofed-without-rdma", "USE_HOST_MOFED", "USE_HOST_MOFED does nothing unless GPU_DIRECT_RDMA_ENABLED is true"
+        )
 
 
 def _digest(run: Run) -> Iterator[Trap]:

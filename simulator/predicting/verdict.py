@@ -12,10 +12,13 @@ from simulator.manager.shell import messages as shell
 from simulator.manager.steps import DRIVER_ROOT
 from simulator.predicting.answers import (
     Cause,
+    CordonAnswer,
     DriverAnswer,
     Fate,
     GpusAnswer,
+    LabelsAnswer,
     ModulesAnswer,
+    Path,
     PodsAnswer,
     TimingAnswer,
     Verdict,
@@ -52,7 +55,7 @@ def cause_of(run: Run) -> Cause:
         return Cause.NONE
     if outcome.panic:
         return Cause.PANIC
-    if outcome.exit_code < 0 or run.world.signal is not None and not fatal(outcome) and not run.resolved.release.is_script:
+    if outcome.exit_code < 0 or (run.world.signal is not None and not fatal(outcome) and not run.resolved.release.is_script):
         return Cause.SIGNAL
     if says(outcome, m.DRIVER_IS_PRE_INSTALLED, shell.PRE_INSTALLED):
         return Cause.HOST_DRIVER
@@ -123,6 +126,8 @@ def decide(
     driver: DriverAnswer,
     pods: PodsAnswer,
     modules: ModulesAnswer,
+    cordon: CordonAnswer,
+    labels_left: LabelsAnswer,
     gpus: GpusAnswer,
     timing: TimingAnswer,
     bound: Bound | None,
@@ -137,21 +142,43 @@ def decide(
         cause = Cause.DRIVER_STAYS
     elif cause is Cause.NONE and run.mode is Mode.VM_PASSTHROUGH and not _all_on_vfio(gpus, bound):
         cause = Cause.NOT_ON_VFIO
+    elif cause is Cause.NONE and labels_left.left_paused:
+        cause = Cause.OPERANDS_PAUSED
+    elif cause is Cause.NONE and cordon.cordoned and cordon.after:
+        cause = Cause.CORDON_STAYS
     if cause is Cause.NONE:
         sentence = f"will succeed: {_success(run)}; {how}"
-    elif cause in {Cause.NOT_ON_VFIO, Cause.DRIVER_STAYS}:
-        sentence = f"will not succeed: ends with exit code 0, but {_reason(cause, run, driver, pods, modules, gpus, timing)}"
+    elif cause in _IN_SPITE_OF_EXIT_0:
+        sentence = (
+            f"will not succeed: ends with exit code 0, but {_reason(cause, run, driver, pods, modules, gpus, timing, labels_left)}"
+        )
     else:
-        sentence = f"will not succeed: {_reason(cause, run, driver, pods, modules, gpus, timing)}; {how}"
+        sentence = f"will not succeed: {_reason(cause, run, driver, pods, modules, gpus, timing, labels_left)}{':' if cause is Cause.NO_POD else ';'} {how}"
     return Verdict(
         succeeds=cause is Cause.NONE,
         cause=cause,
+        path=path_of(run),
         sentence=sentence,
         exit_code=run.outcome.exit_code,
         ending=how,
         then=_then(run, driver, cause),
         next_try=next_try,
     )
+
+
+_IN_SPITE_OF_EXIT_0: Final = {Cause.NOT_ON_VFIO, Cause.DRIVER_STAYS, Cause.OPERANDS_PAUSED, Cause.CORDON_STAYS}
+
+
+def path_of(run: Run) -> Path:
+    """The way that a run took."""
+    outcome = run.outcome
+    if says(outcome, m.PRE_INSTALLED, shell.PRE_INSTALLED):
+        return Path.HOST_DRIVER
+    if says(outcome, m.ALREADY_LOADED):
+        return Path.KEPT_DRIVER
+    if says(outcome, m.NO_DRIVER_LOADED):
+        return Path.NO_DRIVER
+    return Path.FULL if says(outcome, m.SHUTTING_DOWN_CLIENTS, shell.SHUTTING_DOWN_REQUIRED) else Path.NONE
 
 
 def _all_on_vfio(gpus: GpusAnswer, bound: Bound | None) -> bool:
@@ -179,13 +206,12 @@ def _reason(
     modules: ModulesAnswer,
     gpus: GpusAnswer,
     timing: TimingAnswer,
+    labels_left: LabelsAnswer,
 ) -> str:
     blocking = [f"{pod.name} ({pod.reason})" for pod in pods.pods if pod.fate is Fate.BLOCKING]
     match cause:
         case Cause.NO_POD:
-            stale = "" if driver.kind == "host" else ", although the host check finds no driver on the host: the label is stale"
-            what = f' is "{driver.label}"' + (stale if driver.label == labels.PRE_INSTALLED else "")
-            return f"no pod of the {run.workload.daemonset} DaemonSet comes to this node: {run.workload.selector}{what}. If it ran"
+            return f'no pod of the {run.workload.daemonset} DaemonSet comes to this node, as its label {run.workload.selector} is "{driver.label}"{_true(driver)}. If it ran'
         case Cause.HOST_DRIVER:
             return f"the host has a driver of its own ({_versions(driver)}), and no setting of {run.release} gets past that"
         case Cause.STILL_RUNNING:
@@ -207,6 +233,10 @@ def _reason(
             if run.resolved.release.is_script:
                 return f"nothing is mounted at {DRIVER_ROOT}, which the script takes for a failure"
             return f"{DRIVER_ROOT} cannot be unmounted ({_last(run)})"
+        case Cause.OPERANDS_PAUSED:
+            return f"operand labels stay paused: {', '.join(labels_left.left_paused)}"
+        case Cause.CORDON_STAYS:
+            return "the node stays cordoned by it"
         case Cause.PANIC:
             return "the program panics: " + ("; ".join(blocking) or run.outcome.panic)
         case Cause.SIGNAL:
@@ -214,6 +244,15 @@ def _reason(
             return f"the signal {name.removeprefix('SIG')} ends it"
         case _:
             return _last(run)
+
+
+def _true(driver: DriverAnswer) -> str:
+    """Is the label true?"""
+    if driver.label != labels.PRE_INSTALLED:
+        return ""
+    if driver.kind == "host":
+        return f", and the host does have a driver of its own ({_versions(driver)})"
+    return ", although the host check finds no driver on the host: the label is stale"
 
 
 def _versions(driver: DriverAnswer) -> str:
@@ -245,5 +284,5 @@ def _then(run: Run, driver: DriverAnswer, cause: Cause) -> str:
             " desired here: the operands run on the host's driver"
         )
     if driver.kind == "host" and run.mode is not Mode.CONTAINER:
-        return f"{_BACK_OFF}; the label {labels.DRIVER} does not stop this DaemonSet, which selects on {run.workload.selector}"
+        return f"{_BACK_OFF}; the label {labels.DRIVER} does not stop this DaemonSet, which selects on {run.workload.selector}, and the operator takes that label off a node of this mode again"
     return _BACK_OFF

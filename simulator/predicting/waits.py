@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from simulator import messages as m
@@ -44,35 +44,22 @@ _NOTHING: Final = _Activity(_RATE)
 def timing_answer(run: Run) -> TimingAnswer:
     """The waits of a run, longest first."""
     outcome = run.outcome
-    spans: dict[str, float] = {}
-    limits: dict[str, float | None] = {}
-    last = _NOTHING
-    for activity, span in _spans(run):
-        spans[activity.what] = spans.get(activity.what, 0.0) + span
-        limits[activity.what] = activity.limit
-        last = activity
-    waits = [Wait(what, round(span, 3), limits[what]) for what, span in spans.items() if span >= _SHORT]
-    waits.sort(key=lambda wait: -wait.seconds)
+    activity, at = _NOTHING, 0
+    spans: dict[_Activity, float] = {activity: 0.0}
+    for event in outcome.events:
+        spans[activity] += (event.at - at) / SECOND
+        activity, at = _begun(run, event, activity), event.at
+        spans.setdefault(activity, 0.0)
+    spans[activity] += (outcome.elapsed - at) / SECOND
+    waits = [Wait(activity.what, round(span, 3), activity.limit) for activity, span in spans.items() if span >= _SHORT]
     return TimingAnswer(
         seconds(outcome.elapsed),
         run.world.stop_after,
         outcome.exit_code is not None,
-        tuple(waits),
-        "" if outcome.exit_code is not None else last.what,
-        _worst(run, waits),
+        tuple(sorted(waits, key=lambda wait: -wait.seconds)),
+        "" if outcome.exit_code is not None else activity.what,
+        _worst(spans),
     )
-
-
-def _spans(run: Run) -> Iterator[tuple[_Activity, float]]:
-    """The time between each two events, with what the first of them began."""
-    activity, at = _NOTHING, 0
-    for event in run.outcome.events:
-        if event.at > at:
-            yield activity, (event.at - at) / SECOND
-            at = event.at
-        activity = _begun(run, event, activity)
-    if run.outcome.elapsed > at:
-        yield activity, (run.outcome.elapsed - at) / SECOND
 
 
 def _begun(run: Run, event: Event, current: _Activity) -> _Activity:
@@ -106,14 +93,18 @@ def _after_line(run: Run, line: str, current: _Activity) -> _Activity:
     if line.startswith((m.ATTEMPTING_DRAIN, m.RETRYING_WITH_DRAIN)):
         return _Activity(_DRAIN, _drain_limit(run))
     if line.startswith(m.WAITING_FOR_MOFED_ONCE):
-        return _Activity(_MOFED, None)
+        return _Activity(_mofed(run))
     if line in {m.PRE_INSTALLED, shell.PRE_INSTALLED} or line.startswith("Labeling node"):
         return _Activity(_POD, _MINUTE)
     if line.startswith("Failed to update labels on node"):
         return _Activity(_PATCH, None)
     if run.resolved.release.is_script:
         return _NOTHING if line.startswith(_SHELL_STEPS) else current
-    return current if line.startswith(("evicting pod", "error when evicting", "Waiting for", "Draining node", "GPU pod - ")) else _NOTHING
+    return (
+        current
+        if line.startswith(("evicting pod", "error when evicting", "Waiting for", "Draining node", "GPU pod - "))
+        else _NOTHING
+    )
 
 
 _SHELL_STEPS: Final = tuple(
@@ -142,14 +133,24 @@ def _drain_limit(run: Run) -> float | None:
         return None
 
 
-def _worst(run: Run, waits: list[Wait]) -> float | None:
-    """The sum of the limits of what this run waits for, and of what it spends otherwise."""
+def _worst(spans: Mapping[_Activity, float]) -> float | None:
+    """The sum of the limits of all waits that were begun, and of what was spent otherwise."""
     total = 0.0
-    for wait in waits:
-        if wait.what in {_RATE, _API, _PATCH}:
-            total += wait.seconds
-        elif wait.limit is None:
+    for activity, span in spans.items():
+        if activity.what in {_RATE, _API, _PATCH}:
+            total += span
+        elif activity.limit is None:
             return None
         else:
-            total += max(wait.limit, wait.seconds)
+            total += max(activity.limit, span)
     return round(total, 3)
+
+
+def _mofed(run: Run) -> str:
+    """MOFED, and the sign of it that this release looks for."""
+    if run.steps is not None:
+        of_host = run.steps.mofed_check() == run.steps.host_mofed_is_loaded
+    else:
+        of_host = run.variable("USE_HOST_MOFED") == "true"
+    sign = "mlx5_core in /proc/modules" if of_host else "the file /run/mellanox/drivers/.driver-ready"
+    return f"{_MOFED} ({sign})"
