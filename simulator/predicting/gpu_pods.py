@@ -45,7 +45,7 @@ def pods_answer(run: Run) -> PodsAnswer:
     for pod in mine:
         uses, holds = tuple(_uses(run, pod)), tuple(name for name, pods in holders_of(run).items() if pod.full_name in pods)
         asked = view.requests.get(pod.full_name)
-        if not (uses or holds or asked):
+        if not (uses or holds or asked or _is_waited_for_in_vain(run, pod)):
             others += 1
             continue
         fate, reason = _fate(view, pod, uses, holds, evicts=evicts, eviction=eviction)
@@ -216,12 +216,12 @@ def _fate(view: _View, pod: Pod, uses: tuple[str, ...], holds: tuple[str, ...], 
     terminating = name in run.outcome.after.terminating and not pod.terminating
     if key is not None and gone:
         return Fate.PAUSED, "the label is changed on which its DaemonSet selects"
-    if key is not None and terminating:
-        return Fate.BLOCKING, f"told to go by the label {key}, and still there: {_terminating(pod)}"
     if gone:
         return Fate.DELETED, "it was terminating already" if pod.terminating else "somebody else deletes it meanwhile"
-    if (app := pod.labels.get("app")) in _waited_for_in_vain(run) and pod.namespace == _namespace(run):
-        return Fate.BLOCKING, f"pods with app={app} are waited for, and it does not go: {_why_not(run, pod, key)}"
+    if _is_waited_for_in_vain(run, pod):
+        return Fate.BLOCKING, f"pods with app={pod.labels['app']} are waited for, and it does not go: {_why_not(run, pod, key)}"
+    if key is not None and terminating:
+        return Fate.PAUSED, "the label is changed on which its DaemonSet selects; it is still on its way out when the run ends"
     if name in _claim_holders(run):
         return Fate.BLOCKING, "it still holds a GPU claim, so the DRA kubelet plugin is not drained and the run fails"
     in_the_way = bool(holds) and says(run.outcome, m.DRIVER_IN_USE, shell.IN_USE)
@@ -272,6 +272,11 @@ def _waited_for_in_vain(run: Run) -> list[str]:
     failed = says(run.outcome, "Failed to wait for")
     hangs = run.outcome.exit_code is None and bool(run.outcome.log) and run.outcome.log[-1].message.endswith("to shutdown")
     return begun[-1:] if failed or hangs else []
+
+
+def _is_waited_for_in_vain(run: Run, pod: Pod) -> bool:
+    left = pod.full_name in run.outcome.after.pods and pod.namespace == _namespace(run)
+    return left and pod.labels.get("app") in _waited_for_in_vain(run)
 
 
 def _namespace(run: Run) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from simulator.gocompat import GoError, atoi
@@ -27,13 +27,14 @@ def modules_answer(run: Run) -> ModulesAnswer:
     host = run.fresh_host()
     host.kernel.settle()
     tried = {call.argument: call.result for call in run.outcome.kernel_calls if call.call == "delete_module"}
-    refused = says(run.outcome, shell.IN_USE) and run.resolved.release.is_script
+    refused = set(run.unload_list) if says(run.outcome, shell.IN_USE) and run.resolved.release.is_script else set()
+    refused |= {name.replace("-", "_") for child in run.outcome.children if child.argv[0] == "rmmod" for name in child.argv[1:]}
     trial = _trial(run)
     names = [name for name in run.outcome.before.modules if is_of_driver(name) or name == _NOUVEAU]
-    answers = tuple(_module(run, host, name, tried, trial, refused=refused) for name in names)
+    answers = tuple(_module(run, host, name, tried, trial, refused) for name in names)
     mine = [answer for answer in answers if answer.listed and answer.name != _NOUVEAU]
     return ModulesAnswer(
-        tried=bool(set(tried) & set(run.unload_list)) or refused,
+        tried=bool((set(tried) | refused) & set(run.unload_list)),
         can_unload=all(answer.can_go for answer in mine),
         modules=answers,
     )
@@ -66,7 +67,7 @@ def _trial(run: Run) -> dict[str, str]:
 
 
 def _module(
-    run: Run, host: FakeHost, name: str, tried: Mapping[str, str], trial: Mapping[str, str], *, refused: bool
+    run: Run, host: FakeHost, name: str, tried: Mapping[str, str], trial: Mapping[str, str], refused: Collection[str]
 ) -> ModuleAnswer:
     references, holders = _references(host, name), _holders(host, name)
     described = next((module for module in run.world.host.modules if module.name == name), None)
@@ -80,7 +81,7 @@ def _module(
         result, can_go = UNLOADED, True
     elif name in tried:
         result, can_go = (IN_USE if tried[name] in {"EAGAIN", "EBUSY"} else tried[name]), False
-    elif refused and name != _NOUVEAU:
+    elif name in refused:
         result, can_go = IN_USE, False
     else:
         result, can_go = NOT_TRIED, trial.get(name) == "ok"

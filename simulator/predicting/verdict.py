@@ -111,6 +111,10 @@ def _script_cause(run: Run) -> Cause:
         (Cause.VFIO_UNBIND, shell.UNBIND_FAILED),
         (Cause.NOUVEAU, shell.NOUVEAU_STAYS),
         (Cause.API, "Unable to get the value of the"),
+        (Cause.API, "Unable to connect to the server"),
+        (Cause.API, "The connection to the server"),
+        (Cause.API, "Error from server"),
+        (Cause.API, "error: invalid label value"),
     ):
         if says(outcome, text):
             return cause
@@ -210,6 +214,8 @@ def _reason(
 ) -> str:
     blocking = [f"{pod.name} ({pod.reason})" for pod in pods.pods if pod.fate is Fate.BLOCKING]
     match cause:
+        case Cause.SETTINGS if says(run.outcome, shell.USAGE.splitlines()[0]):
+            return f'the script has no command "{" ".join(run.world.args[:1])}", and prints its usage'
         case Cause.NO_POD:
             return f'no pod of the {run.workload.daemonset} DaemonSet comes to this node, as its label {run.workload.selector} is "{driver.label}"{_true(driver)}. If it ran'
         case Cause.HOST_DRIVER:
@@ -221,7 +227,8 @@ def _reason(
             stay = [f"{one.name} ({one.why})" if one.why else one.name for one in modules.modules if one.listed and not one.can_go]
             return f"modules stay in use: {', '.join(stay)}" if stay else "the modules could not be unloaded"
         case Cause.PODS_BLOCK | Cause.OPERANDS_STAY:
-            blockers = blocking + [f"{pod.name} ({pod.reason})" for pod in pods.drain_blockers if pod.fate is Fate.BLOCKING]
+            named = pods.of(Fate.BLOCKING)
+            blockers = blocking + [f"{pod.name} ({pod.reason})" for pod in pods.drain_blockers if pod.name not in named]
             return f"pods are in the way: {'; '.join(blockers)}" if blockers else _last(run)
         case Cause.CLAIMS_HELD:
             return f"pods still hold GPU claims: {', '.join(pods.of(Fate.BLOCKING))}"
