@@ -143,7 +143,7 @@ class PodsAnswer:
 
     def of(self, fate: Fate) -> list[str]:
         """The names of the pods with a fate."""
-        return [pod.name for pod in self.pods if pod.fate is fate]
+        return [pod.name for pod in self.pods if pod.fate == fate]
 
 
 @dataclass(frozen=True, slots=True)

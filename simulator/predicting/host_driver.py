@@ -23,14 +23,14 @@ _SCRIPT_LOOKS_AT: Final = "/usr/bin/nvidia-smi"
 def driver_answer(run: Run) -> DriverAnswer:
     """The host check of a run."""
     asked = next((event for event in run.outcome.events if isinstance(event, ChildProcess) and _COMMAND in event.argv), None)
-    host = run.fresh_host()
+    host = run.host
     found = host.commands.look_up(_COMMAND, host.path, HOST) if host.tree.exists(HOST) else None
     place = found.path if isinstance(found, Started) else ""
     before, bound = set(host.kernel.loaded()), host.kernel.gpu_drivers()
     exit_code, printed, why = None, "", ""
     argv = asked.argv if asked else HOST_QUERY
     if asked is not None:
-        exit_code = asked.exit_code
+        exit_code, host = asked.exit_code, run.fresh_host()
         try:
             result = host.run(argv)
         except GoError as failure:

@@ -24,17 +24,15 @@ NOT_LISTED: Final = "not in the list"
 
 def modules_answer(run: Run) -> ModulesAnswer:
     """Every module of the driver that is loaded before the run, and nouveau."""
-    host = run.fresh_host()
-    host.kernel.settle()
     tried = {call.argument: call.result for call in run.outcome.kernel_calls if call.call == "delete_module"}
     refused = set(run.unload_list) if says(run.outcome, shell.IN_USE) and run.resolved.release.is_script else set()
     refused |= {name.replace("-", "_") for child in run.outcome.children if child.argv[0] == "rmmod" for name in child.argv[1:]}
-    trial = _trial(run)
     names = [name for name in run.outcome.before.modules if is_of_driver(name) or name == _NOUVEAU]
-    answers = tuple(_module(run, host, name, tried, trial, refused) for name in names)
+    trial = _trial(run) if any(name not in tried for name in names) else {}
+    answers = tuple(_module(run, name, tried, trial, refused) for name in names)
     mine = [answer for answer in answers if answer.listed and answer.name != _NOUVEAU]
     return ModulesAnswer(
-        tried=bool((set(tried) | refused) & set(run.unload_list)),
+        tried=bool(tried or refused),
         can_unload=all(answer.can_go for answer in mine),
         modules=answers,
     )
@@ -66,10 +64,8 @@ def _trial(run: Run) -> dict[str, str]:
     return out
 
 
-def _module(
-    run: Run, host: FakeHost, name: str, tried: Mapping[str, str], trial: Mapping[str, str], refused: Collection[str]
-) -> ModuleAnswer:
-    references, holders = _references(host, name), _holders(host, name)
+def _module(run: Run, name: str, tried: Mapping[str, str], trial: Mapping[str, str], refused: Collection[str]) -> ModuleAnswer:
+    references, holders = _references(run.host, name), _holders(run.host, name)
     described = next((module for module in run.world.host.modules if module.name == name), None)
     users = described.users if described else max(0, (references or 0) - len(holders))
     pods = holders_of(run).get(name, ())

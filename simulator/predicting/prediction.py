@@ -90,6 +90,7 @@ def predict(
     `to` is the mode of a mode switch, `what_if` a proposed upstream change to put on top, `assumed` what whoever made the
     world had to assume. Raises KeyError for an unknown release or what-if, ValueError for an unknown mode.
     """
+    event = Event(event)
     happened = happen(world, release, event, Mode(to) if event is Event.MODE_SWITCH else None)
     now = happened.world
     node = now.cluster.node

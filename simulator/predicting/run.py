@@ -117,6 +117,11 @@ class Run:
         return FakeHost(self.world.host, path, existing.__contains__, self.resolved.release.chroot, self.resolved.image)
 
     @cached_property
+    def host(self) -> FakeHost:
+        """The host as before the run, only to be looked at."""
+        return self.fresh_host()
+
+    @cached_property
     def clientset(self) -> Clientset:
         """A client of the cluster as before the run, with nothing that could go wrong there."""
         calm = replace(self.world.cluster, faults=(), api_down=False, addresses=frozenset())
@@ -143,7 +148,7 @@ class Run:
         """The release's own steps, labels and annotation read; None of a shell release, or where settings are refused."""
         if self.kube is None or not isinstance(self.settings, Config) or isinstance(self.resolved, ShellFlow):
             return None
-        steps = self.resolved.steps(self.settings, self.world.env, self.fresh_host(), self.clock, Quiet(), self.kube)
+        steps = self.resolved.steps(self.settings, self.world.env, self.host, self.clock, Quiet(), self.kube)
         try:
             steps.fetch_current_labels()
             steps.fetch_auto_upgrade_annotation()

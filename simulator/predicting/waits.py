@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from simulator import messages as m
 from simulator.config import Config
-from simulator.gocompat import SECOND, GoError, parse_duration
+from simulator.gocompat import SECOND, Duration, GoError, parse_duration
+from simulator.kube.rest import QPS_INTERVAL
 from simulator.manager.kubernetes import GRACE_PERIOD
 from simulator.manager.shell import messages as shell
 from simulator.predicting.answers import TimingAnswer, Wait
@@ -39,6 +40,7 @@ class _Activity(NamedTuple):
 
 
 _NOTHING: Final = _Activity(_RATE)
+_BY_REQUESTS: Final = (_BUDGET, _API, _PATCH)
 
 
 def timing_answer(run: Run) -> TimingAnswer:
@@ -47,10 +49,10 @@ def timing_answer(run: Run) -> TimingAnswer:
     activity, at = _NOTHING, 0
     spans: dict[_Activity, float] = {activity: 0.0}
     for event in outcome.events:
-        spans[activity] += (event.at - at) / SECOND
+        spans[_of(activity, event.at - at)] += (event.at - at) / SECOND
         activity, at = _begun(run, event, activity), event.at
         spans.setdefault(activity, 0.0)
-    spans[activity] += (outcome.elapsed - at) / SECOND
+    spans[_of(activity, outcome.elapsed - at)] += (outcome.elapsed - at) / SECOND
     waits = [Wait(activity.what, round(span, 3), activity.limit) for activity, span in spans.items() if span >= _SHORT]
     return TimingAnswer(
         seconds(outcome.elapsed),
@@ -60,6 +62,11 @@ def timing_answer(run: Run) -> TimingAnswer:
         "" if outcome.exit_code is not None else activity.what,
         _worst(spans),
     )
+
+
+def _of(activity: _Activity, span: Duration) -> _Activity:
+    """To what a span belongs: one that is shorter than any poll is the client's limit, unless requests are what is repeated."""
+    return activity if span > QPS_INTERVAL or activity.what.startswith(_BY_REQUESTS) else _NOTHING
 
 
 def _begun(run: Run, event: Event, current: _Activity) -> _Activity:

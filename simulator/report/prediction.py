@@ -111,7 +111,7 @@ def _modules(prediction: Prediction) -> Section:
 def _module(module: ModuleAnswer) -> str:
     count = "unreadable" if module.references is None else str(module.references)
     holders = f", used by {', '.join(module.holders)}" if module.holders else ""
-    pods = f", held by pod {', '.join(module.pods)}" if module.pods else ""
+    pods = f", held by pod {', '.join(module.pods)}" if module.pods and not module.why else ""
     why = f" ({module.why})" if module.why else ""
     would = "" if module.result != "not tried" else f", {'could go' if module.can_go else 'could not go'}"
     return f"{module.name}: {module.result}{would}; references {count}{holders}{pods}{why}"

@@ -1,0 +1,96 @@
+"""Who holds the modules, and whether unloading works."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator.host.spec import Module
+from simulator.predicting.answers import Cause
+from simulator.predicting.prediction import predict
+
+from .nodes import LOADED, NO_DRAIN, SMI, gpu_pod, host, named, world
+
+
+def modules(on, release="v0.10.0", env=NO_DRAIN, pods=()):
+    answer = predict(world(on, pods, env=env), release).modules
+    return answer, {module.name: module for module in answer.modules}
+
+
+def test_modules_that_nobody_holds_go():
+    """One by one, those that use nvidia first."""
+    answer, found = modules(host())
+    assert (answer.tried, answer.can_unload) == (True, True)
+    assert {name: module.result for name, module in found.items()} == dict.fromkeys(found, "unloaded")
+    assert found["nvidia"].holders == ("nvidia_modeset", "nvidia_uvm")
+    assert found["nvidia"].references == 2
+
+
+@pytest.mark.parametrize("release", ["v0.8.1", "v0.10.0", "v0.12.0"])
+def test_nvidia_drm_is_never_unloaded(release):
+    """B90, T3: so nvidia_modeset and nvidia stay, and it is named as the reason."""
+    on = host(
+        modules=(
+            Module("nvidia_drm"),
+            Module("nvidia_modeset", used_by=("nvidia_drm",)),
+            Module("nvidia", used_by=("nvidia_modeset",)),
+        )
+    )
+    answer, found = modules(on, release)
+    assert not answer.can_unload
+    assert (found["nvidia_drm"].listed, found["nvidia_drm"].result) == (False, "not in the list")
+    assert "nvidia_drm uses it" in found["nvidia_modeset"].why
+    assert "nvidia_modeset uses it" in found["nvidia"].why
+
+
+def test_open_handles_are_counted():
+    """B18: processes that nobody names."""
+    answer, found = modules(host(modules=(Module("nvidia", users=3),)))
+    assert not answer.can_unload
+    assert (found["nvidia"].users, found["nvidia"].result) == (3, "in use")
+    assert "3 open handles" in found["nvidia"].why
+
+
+def test_a_partial_unload_is_told():
+    """T2: nvidia_modeset is gone although nvidia stays."""
+    _, found = modules(host(modules=(*LOADED[:2], Module("nvidia", used_by=("nvidia_uvm", "nvidia_modeset"), users=1))))
+    assert found["nvidia_modeset"].result == "unloaded"
+    assert found["nvidia"].result == "in use"
+
+
+def test_the_script_looks_before_it_tries():
+    """All or nothing: nothing goes."""
+    on = host(modules=(*LOADED[:2], Module("nvidia", used_by=("nvidia_uvm", "nvidia_modeset"), users=1)))
+    answer, found = modules(on, "v0.8.1")
+    assert answer.tried
+    assert {module.result for module in found.values()} == {"in use"}
+
+
+def test_what_was_not_tried_is_tried_on_a_copy():
+    """The run gives way to the host's driver; could it have unloaded it?"""
+    answer, found = modules(host(programs=(SMI,)))
+    assert (answer.tried, answer.can_unload) == (False, True)
+    assert {module.result for module in found.values()} == {"not tried"}
+    drm = predict(named("ubuntu-24.04-driver-580-open"), "v0.10.0").modules
+    assert (drm.tried, drm.can_unload) == (False, False)
+
+
+def test_a_pod_that_goes_lets_go():
+    """Its handles are closed when it is evicted."""
+    pod = gpu_pod()
+    on = host(modules=(Module("nvidia"),), delete_module={"nvidia": {"busy_while_pods": (pod.full_name,)}})
+    answer, found = modules(on, pods=[pod])
+    assert answer.can_unload
+    assert found["nvidia"].pods == (pod.full_name,)
+
+
+def test_nouveau_that_is_in_use_ends_the_run():
+    """B80: everything else is done by then."""
+    prediction = predict(world(host(modules=(Module("nouveau", users=1),), pci=()), env=NO_DRAIN), "v0.10.0")
+    assert prediction.verdict.cause is Cause.NOUVEAU
+    assert prediction.modules.modules[0].result == "in use"
+
+
+def test_an_odd_answer_of_the_kernel_is_given():
+    """Not everything is "in use"."""
+    _, found = modules(host(delete_module={"nvidia": "EPERM"}))
+    assert found["nvidia"].result == "EPERM"
