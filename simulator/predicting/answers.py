@@ -229,8 +229,8 @@ class GpuAnswer:
     final: str
     """When vfio-manager's own container is done too, in the mode for whole GPUs; else as `after`."""
     iommu_group: int | None
-    taken: bool
-    """It was on a vfio driver, which a running VM may be using, and is taken from it on the way."""
+    taken_at: float | None
+    """The second at which it is taken from a vfio driver, which a running VM may be using; None: it is not."""
     peers: Mapping[str, str]
     """The other functions of its IOMMU group -> their drivers at the end."""
 

@@ -32,6 +32,7 @@ from simulator.predicting.run import Quiet, Run
 _NVIDIA: Final = "nvidia.com/"
 _COUNTED: Final = ("nvidia.com/gpu", "nvidia.com/mig-")
 _DRA_DRIVER: Final = "gpu.nvidia.com"
+_VM: Final = "virt-launcher"
 _BUDGET: Final = 429
 _EVICTION: Final = "ENABLE_GPU_POD_EVICTION"
 
@@ -158,6 +159,8 @@ def _uses(run: Run, pod: Pod) -> Iterator[str]:
     yield from (f"requests {name}" for name in _resources(pod.containers))
     yield from (f"an init container requests {name}" for name in _resources(pod.init_containers))
     yield from (f"holds the claim {name}, allocated by {driver}" for name, driver in _claims(run, pod))
+    if pod.labels.get("kubevirt.io") == _VM or pod.name.startswith(f"{_VM}-"):
+        yield "runs a virtual machine"
     if (key := _operand_label(run, pod)) is not None:
         yield f"runs where {key} says so"
 

@@ -9,6 +9,7 @@ from typing import Final
 from simulator.host.spec import HostSpec, Module
 from simulator.predicting.answers import GpuAnswer, GpusAnswer
 from simulator.predicting.modes import Mode
+from simulator.predicting.reading import seconds
 from simulator.predicting.run import Run
 from simulator.runners.vfio import host_world, make_host, run_step, vfio_flow
 from simulator.trace import LogLine, StderrText
@@ -59,6 +60,7 @@ def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
     """Every NVIDIA display function."""
     after = run.outcome.after.gpu_drivers
     final = {**after, **({address: driver for address, driver in bound.drivers.items() if address in after} if bound else {})}
+    unbound = next((seconds(child.at) for child in run.outcome.children if child.argv[0] == "vfio-manage"), None)
     groups = {function.address: function.iommu_group for function in run.world.host.pci}
     drivers = (
         {function.address: function.driver for function in run.world.host.pci} | (dict(bound.drivers) if bound else {}) | final
@@ -72,7 +74,7 @@ def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
                 after.get(address, ""),
                 final.get(address, ""),
                 group := groups.get(address),
-                driver in VFIO_DRIVERS and after.get(address) not in VFIO_DRIVERS,
+                unbound if driver in VFIO_DRIVERS and after.get(address) not in VFIO_DRIVERS else None,
                 {other: drivers[other] for other, its in groups.items() if group is not None and its == group and other != address},
             )
             for address, driver in sorted(run.outcome.before.gpu_drivers.items())

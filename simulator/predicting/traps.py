@@ -84,6 +84,19 @@ def _custom_label(run: Run) -> Iterator[Trap]:
         )
 
 
+def _custom_label_goes_first(run: Run) -> Iterator[Trap]:
+    """The operand pods behind the custom label are paused before the pods that hold claims are evicted."""
+    behind = [pod.full_name for pod in run.world.cluster.pods if run.custom_label and run.custom_label in pod.node_selector]
+    claimed = any("gpu.nvidia.com" in (claim.drivers or ()) for claim in run.world.cluster.resource_claims)
+    if behind and claimed and run.node_labels.get(run.custom_label):
+        yield Trap(
+            "custom-label-goes-first",
+            "NODE_LABEL_FOR_GPU_POD_EVICTION",
+            f"{', '.join(behind)} goes before the pods that hold GPU claims: if it is the DRA kubelet plugin, those cannot end"
+            f" without it. Since v0.12.0 {labels.DRA_DRIVER} lets the plugin go last",
+        )
+
+
 def _selector(run: Run) -> Iterator[Trap]:
     name = "DRAIN_POD_SELECTOR_LABEL"
     if run.world.env.get(name):
@@ -239,6 +252,7 @@ _FINDERS: Final[tuple[Callable[[Run], Iterator[Trap]], ...]] = (
     _node_name,
     _duration_without_unit,
     _custom_label,
+    _custom_label_goes_first,
     _selector,
     _superseded,
     _full_drain,

@@ -157,7 +157,7 @@ def _gpus(prediction: Prediction) -> Section:
     rows = []
     for gpu in prediction.gpus.gpus:
         path = [gpu.before, gpu.after, *([gpu.final] if prediction.mode is Mode.VM_PASSTHROUGH else [])]
-        taken = "; taken from it on the way, also under a running VM" if gpu.taken else ""
+        taken = "" if gpu.taken_at is None else f"; taken from it at second {gpu.taken_at:g}, also under a running VM"
         rows.append(
             f"{gpu.address}: {' -> '.join(driver or 'no driver' for driver in path)}{taken}{_peers(gpu.iommu_group, gpu.peers)}"
         )

@@ -86,12 +86,13 @@ def test_a_pod_that_never_ends_blocks_without_end():
     [
         (gpu_pod(containers=(), init_containers=(Container({"nvidia.com/gpu": "1"}),)), "init container"),
         (gpu_pod(resource="nvidia.com/GA102GL_A10"), "GA102GL_A10"),
+        (gpu_pod("virt-launcher-a", owner=None, containers=()), "virtual machine"),
         (gpu_pod(containers=(), resource_claims=(CLAIM,)), "v0.12.0 does"),
     ],
-    ids=["init container", "sandbox name", "claim"],
+    ids=["init container", "sandbox name", "virtual machine", "claim"],
 )
 def test_a_pod_can_be_invisible(pod, reason):
-    """B28, B67: it uses a GPU, and the release does not see it."""
+    """B28, B63, B67: it uses a GPU, and the release does not see it."""
     found, why, _ = fate(pod, resource_claims=CLAIMED)
     assert found is Fate.INVISIBLE
     assert reason in why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.cluster.objects import Pod
+from simulator.cluster.objects import Owner, Pod, ResourceClaim
 from simulator.labels import UPGRADE_ANNOTATION
 from simulator.predicting.prediction import predict
 
@@ -90,6 +90,16 @@ CLIENTS = {"example.com/app": "true"}
         ("custom-label-with-value", "v0.10.0", {"env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app=true"}}),
         ("custom-label-absent", "v0.10.0", {"env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app"}}),
         ("custom-label-absent", "v0.8.1", {"env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app=true"}}),
+        (
+            "custom-label-goes-first",
+            "v0.12.0",
+            {
+                "env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app"},
+                "node_labels": {**DEPLOYED, **CLIENTS},
+                "pods": [Pod("dra", "plugin", node_selector=CLIENTS, owner=Owner("DaemonSet", "plugin"))],
+                "resource_claims": (ResourceClaim("default", "c", ("gpu.nvidia.com",)),),
+            },
+        ),
         ("selector-ignored-by-eviction", "v0.10.0", {"env": {"DRAIN_POD_SELECTOR_LABEL": "app=x"}}),
         ("full-drain-cannot-succeed", "v0.10.0", {"env": {"ENABLE_AUTO_DRAIN": "true"}}),
         ("empty-boolean-means-false", "v0.10.0", {"env": {"ENABLE_AUTO_DRAIN": ""}}),
