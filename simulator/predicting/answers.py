@@ -233,6 +233,8 @@ class GpuAnswer:
     """The second at which it is taken from a vfio driver, which a running VM may be using; None: it is not."""
     peers: Mapping[str, str]
     """The other functions of its IOMMU group -> their drivers at the end."""
+    group_is_viable: bool
+    """Could the group be given to a VM: is each function, bridges apart, on a vfio driver or on none?"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ def _fate(view: _View, pod: Pod, uses: tuple[str, ...], holds: tuple[str, ...], 
         return Fate.PAUSED, "the label is changed on which its DaemonSet selects; it is still on its way out when the run ends"
     if name in _claim_holders(run):
         return Fate.BLOCKING, "it still holds a GPU claim, so the DRA kubelet plugin is not drained and the run fails"
-    in_the_way = bool(holds) and says(run.outcome, m.DRIVER_IN_USE, shell.IN_USE)
+    in_the_way = _is_in_the_way(run, holds)
     holding = f"; it holds {', '.join(holds)}, so unloading fails" if in_the_way else ""
     if not view.sees(pod):
         if key is not None and not (holds or _resources(pod.containers)):
@@ -242,6 +242,12 @@ def _fate(view: _View, pod: Pod, uses: tuple[str, ...], holds: tuple[str, ...], 
         return Fate.UNTOUCHED, "the run ends before its eviction" + holding
     would = "" if status is None or status.delete else f"; if it were: {_refusal(status)}"
     return (Fate.BLOCKING if in_the_way else Fate.UNTOUCHED), eviction + would + holding
+
+
+def _is_in_the_way(run: Run, holds: tuple[str, ...]) -> bool:
+    """Does a pod that holds these modules keep one from being unloaded?"""
+    tried = says(run.outcome, m.UNLOADING_MODULES, shell.UNLOADING)
+    return tried and any(name in run.outcome.after.modules for name in holds)
 
 
 def _asked_to_go(pod: Pod, asked: list[PodRequest], *, gone: bool) -> tuple[Fate, str]:

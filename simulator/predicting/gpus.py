@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from simulator.host.spec import HostSpec, Module
+from simulator.host.spec import HostSpec, Module, PciFunction
 from simulator.predicting.answers import GpuAnswer, GpusAnswer
 from simulator.predicting.modes import Mode
 from simulator.predicting.reading import seconds
@@ -17,6 +17,7 @@ from simulator.world import followed_by
 
 VFIO_DRIVERS: Final = ("vfio-pci", "nvgrace_gpu_vfio_pci")
 """What the operator's validator takes for a GPU that is ready to be handed out."""
+_BRIDGE: Final = "0x06"
 _VFIO_MODULE: Final = "vfio_pci"
 _WANTED: Final = {
     Mode.CONTAINER: "no driver, so that the driver container can install its own",
@@ -58,26 +59,38 @@ def _with_vfio(host: HostSpec) -> HostSpec:
 
 def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
     """Every NVIDIA display function."""
-    after = run.outcome.after.gpu_drivers
-    final = {**after, **({address: driver for address, driver in bound.drivers.items() if address in after} if bound else {})}
-    unbound = next((seconds(child.at) for child in run.outcome.children if child.argv[0] == "vfio-manage"), None)
-    groups = {function.address: function.iommu_group for function in run.world.host.pci}
+    before, after = run.outcome.before.gpu_drivers, run.outcome.after.gpu_drivers
     drivers = (
-        {function.address: function.driver for function in run.world.host.pci} | (dict(bound.drivers) if bound else {}) | final
+        {function.address: function.driver for function in run.world.host.pci}
+        | dict(after)
+        | (dict(bound.drivers) if bound else {})
     )
-    return GpusAnswer(
-        _WANTED[run.mode],
-        tuple(
+    unbound = next((seconds(child.at) for child in run.outcome.children if child.argv[0] == "vfio-manage"), None)
+    gpus = []
+    for address, driver in sorted(before.items()):
+        group, members = _group(run.world.host, address)
+        left = after.get(address, "")
+        viable = all(
+            function.class_.startswith(_BRIDGE) or drivers[function.address] in {"", *VFIO_DRIVERS} for function in members
+        )
+        gpus.append(
             GpuAnswer(
-                address,
-                driver,
-                after.get(address, ""),
-                final.get(address, ""),
-                group := groups.get(address),
-                unbound if driver in VFIO_DRIVERS and after.get(address) not in VFIO_DRIVERS else None,
-                {other: drivers[other] for other, its in groups.items() if group is not None and its == group and other != address},
+                address=address,
+                before=driver,
+                after=left,
+                final=drivers.get(address, ""),
+                iommu_group=group,
+                taken_at=unbound if driver in VFIO_DRIVERS and left not in VFIO_DRIVERS else None,
+                peers={function.address: drivers[function.address] for function in members if function.address != address},
+                group_is_viable=viable,
             )
-            for address, driver in sorted(run.outcome.before.gpu_drivers.items())
-        ),
-        bound.warnings if bound else (),
-    )
+        )
+    return GpusAnswer(_WANTED[run.mode], tuple(gpus), bound.warnings if bound else ())
+
+
+def _group(host: HostSpec, address: str) -> tuple[int | None, list[PciFunction]]:
+    """A function's IOMMU group, and who is in it; itself alone where the world does not say."""
+    group = next((function.iommu_group for function in host.pci if function.address == address), None)
+    return group, [
+        function for function in host.pci if function.address == address or (group is not None and function.iommu_group == group)
+    ]

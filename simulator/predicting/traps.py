@@ -14,6 +14,7 @@ from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
 from simulator.manager.whatif import WHAT_IFS
 from simulator.predicting.answers import Trap
 from simulator.predicting.events import knows_digest, policy_owns_eviction
+from simulator.predicting.reading import pod_requests
 from simulator.predicting.run import Run
 
 _EVER: Final = {
@@ -52,16 +53,26 @@ def _duration_without_unit(run: Run) -> Iterator[Trap]:
     if not given:
         return
     try:
-        span = parse_duration(given)
+        parse_duration(given)
     except GoError:
         what = "the program ends at once with exit code 1" if _is_go(run) else "the drain fails when it comes to it"
         mend = f"; write {given}s" if given.isdecimal() else ""
         yield Trap(
             "duration-without-unit", name, f"{name}={given} is no duration, as it lacks a unit or has a wrong one: {what}{mend}"
         )
-    else:
-        if span == 0:
-            yield Trap("no-drain-timeout", name, f"{name}={given} means no limit: a pod that does not go is waited for without end")
+
+
+def _no_timeout(run: Run) -> Iterator[Trap]:
+    name = "DRAIN_TIMEOUT_SECONDS"
+    evicts = any(request.verb == "evict" for request in pod_requests(run.outcome))
+    try:
+        limited = parse_duration(run.world.env.get(name) or "0s") != 0
+    except GoError:
+        return
+    if evicts and not limited:
+        yield Trap(
+            "no-drain-timeout", name, f"{name} is 0, which means no limit: a GPU pod that does not go is waited for without end"
+        )
 
 
 def _custom_label(run: Run) -> Iterator[Trap]:
@@ -251,6 +262,7 @@ def _node_name(run: Run) -> Iterator[Trap]:
 _FINDERS: Final[tuple[Callable[[Run], Iterator[Trap]], ...]] = (
     _node_name,
     _duration_without_unit,
+    _no_timeout,
     _custom_label,
     _custom_label_goes_first,
     _selector,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from simulator.predicting.answers import Fate, LabelAnswer, ModuleAnswer, PodAnswer, Setting
+from simulator.predicting.answers import Fate, GpuAnswer, LabelAnswer, ModuleAnswer, PodAnswer, Setting
 from simulator.predicting.events import Event
+from simulator.predicting.gpus import VFIO_DRIVERS
 from simulator.predicting.modes import Mode
 from simulator.predicting.prediction import Prediction
 from simulator.reading import printable
@@ -158,19 +159,19 @@ def _gpus(prediction: Prediction) -> Section:
     for gpu in prediction.gpus.gpus:
         path = [gpu.before, gpu.after, *([gpu.final] if prediction.mode is Mode.VM_PASSTHROUGH else [])]
         taken = "" if gpu.taken_at is None else f"; taken from it at second {gpu.taken_at:g}, also under a running VM"
-        rows.append(
-            f"{gpu.address}: {' -> '.join(driver or 'no driver' for driver in path)}{taken}{_peers(gpu.iommu_group, gpu.peers)}"
-        )
+        rows.append(f"{gpu.address}: {' -> '.join(driver or 'no driver' for driver in path)}{taken}{_peers(gpu)}")
     rows += (f"vfio-manage bind --all warns: {text}" for text in prediction.gpus.bind_warnings)
     return Section("gpus", "Driver of each GPU", f"wanted: {prediction.gpus.wanted}" if rows else "no GPU", rows)
 
 
-def _peers(group: int | None, peers: Mapping[str, str]) -> str:
-    if not peers:
+def _peers(gpu: GpuAnswer) -> str:
+    if not gpu.peers:
         return ""
-    return f"; with it in IOMMU group {group}: " + ", ".join(
-        f"{address} ({driver or 'no driver'})" for address, driver in peers.items()
+    others = ", ".join(f"{address} ({driver or 'no driver'})" for address, driver in gpu.peers.items())
+    viable = (
+        "" if gpu.group_is_viable or gpu.final not in VFIO_DRIVERS else ": no VM can get it, as not all of them are on vfio drivers"
     )
+    return f"; with it in IOMMU group {gpu.iommu_group}: {others}{viable}"
 
 
 def _timing(prediction: Prediction) -> Section:

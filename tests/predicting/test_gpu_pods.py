@@ -140,9 +140,10 @@ def test_the_upgrade_policy_leaves_pods_to_the_controller():
     """B23, B25: the holder blocks, and driver-manager evicts nothing."""
     pod = gpu_pod()
     on = host(modules=(Module("nvidia"),), delete_module={"nvidia": {"busy_while_pods": (pod.full_name,)}})
-    found, why, verdict = fate(pod, on=on, annotations={UPGRADE_ANNOTATION: "true"})
-    assert (found, verdict.cause) == (Fate.BLOCKING, Cause.MODULES_IN_USE)
-    assert "upgrade policy" in why
+    for release in ("v0.6.2", "v0.10.0"):
+        found, why, verdict = fate(pod, release, on, annotations={UPGRADE_ANNOTATION: "true"})
+        assert (found, verdict.cause) == (Fate.BLOCKING, Cause.MODULES_IN_USE)
+        assert "upgrade policy" in why
 
 
 def test_eviction_that_is_off_leaves_pods():

@@ -52,6 +52,8 @@ def test_the_rest_of_the_group_is_told():
     gpu = passthrough(host(pci=(card, *others))).gpus.gpus[0]
     assert gpu.final == "vfio-pci"
     assert gpu.peers["0000:18:00.2"] == "xhci_hcd"
+    assert not gpu.group_is_viable
+    assert passthrough().gpus.gpus[0].group_is_viable
 
 
 def test_in_a_container_node_nothing_is_bound():

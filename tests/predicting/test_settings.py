@@ -8,7 +8,7 @@ from simulator.cluster.objects import Owner, Pod, ResourceClaim
 from simulator.labels import UPGRADE_ANNOTATION
 from simulator.predicting.prediction import predict
 
-from .nodes import DEPLOYED, DIGEST, EVICTS_NOTHING, NO_DRAIN, STATE, host, world
+from .nodes import DEPLOYED, DIGEST, EVICTS_NOTHING, NO_DRAIN, STATE, gpu_pod, host, world
 
 POLICY = {
     "apiVersion": "nvidia.com/v1",
@@ -86,7 +86,7 @@ CLIENTS = {"example.com/app": "true"}
     [
         ("duration-without-unit", "v0.12.0", {"env": {"DRAIN_TIMEOUT_SECONDS": "300"}}),
         ("duration-without-unit", "v0.8.1", {"env": {"DRAIN_TIMEOUT_SECONDS": "300"}}),
-        ("no-drain-timeout", "v0.10.0", {"env": {"DRAIN_TIMEOUT_SECONDS": "0s"}}),
+        ("no-drain-timeout", "v0.10.0", {"pods": [gpu_pod()]}),
         ("custom-label-with-value", "v0.10.0", {"env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app=true"}}),
         ("custom-label-absent", "v0.10.0", {"env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app"}}),
         ("custom-label-absent", "v0.8.1", {"env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app=true"}}),
@@ -128,7 +128,8 @@ def test_a_trap_is_named(trap, release, fields):
     ("trap", "release", "fields"),
     [
         ("duration-without-unit", "v0.12.0", {"env": {"DRAIN_TIMEOUT_SECONDS": "300s"}}),
-        ("no-drain-timeout", "v0.10.0", {"env": {"DRAIN_TIMEOUT_SECONDS": "1m"}}),
+        ("no-drain-timeout", "v0.10.0", {"pods": [gpu_pod()], "env": {"DRAIN_TIMEOUT_SECONDS": "1m"}}),
+        ("no-drain-timeout", "v0.10.0", {}),
         ("custom-label-with-value", "v0.8.1", {"env": {"NODE_LABEL_FOR_GPU_POD_EVICTION": "example.com/app=true"}}),
         (
             "custom-label-absent",
