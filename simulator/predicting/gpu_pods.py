@@ -28,13 +28,13 @@ from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.modules import holders_of
 from simulator.predicting.reading import PodRequest, fatal, pod_requests, says
 from simulator.predicting.run import Quiet, Run
+from simulator.predicting.settings import EVICTION
 
 _NVIDIA: Final = "nvidia.com/"
 _COUNTED: Final = ("nvidia.com/gpu", "nvidia.com/mig-")
 _DRA_DRIVER: Final = "gpu.nvidia.com"
 _VM: Final = "virt-launcher"
 _BUDGET: Final = 429
-_EVICTION: Final = "ENABLE_GPU_POD_EVICTION"
 
 
 def pods_answer(run: Run) -> PodsAnswer:
@@ -90,10 +90,7 @@ class _View:
         return self._judge(run.kube.node_helper(run.steps.drain_options()))
 
     def _judge(self, helper: Helper) -> dict[str, PodStatus]:
-        try:
-            found, _ = drive(self.run.clock, helper.get_pods_for_deletion(self.run.node_name))
-        except GoError:
-            return {}
+        found, _ = drive(self.run.clock, helper.get_pods_for_deletion(self.run.node_name))
         return {full_name(item.pod): item.status for item in found.items} if found else {}
 
     def sees(self, pod: Pod) -> bool:
@@ -138,11 +135,9 @@ def _eviction(run: Run) -> tuple[bool, str]:
             False,
             "driver-manager evicts nothing: the upgrade policy (annotation of the node) leaves that to the operator's upgrade controller",
         )
-    off = (
-        not run.settings.enable_gpu_pod_eviction if isinstance(run.settings, Config) else run.variable(_EVICTION, "true") != "true"
-    )
+    off = not run.settings.enable_gpu_pod_eviction if isinstance(run.settings, Config) else run.variable(EVICTION, "true") != "true"
     if off:
-        return False, f"nothing is evicted: {_EVICTION} is false"
+        return False, f"nothing is evicted: {EVICTION} is false"
     return False, "nothing is evicted: the run does not get that far"
 
 

@@ -6,7 +6,6 @@ import os
 from typing import Final
 
 from simulator import messages as m
-from simulator.gocompat import GoError
 from simulator.host.commands import Started
 from simulator.host.tree import HOST
 from simulator.manager.shell import messages as shell
@@ -27,16 +26,12 @@ def driver_answer(run: Run) -> DriverAnswer:
     found = host.commands.look_up(_COMMAND, host.path, HOST) if host.tree.exists(HOST) else None
     place = found.path if isinstance(found, Started) else ""
     before, bound = set(host.kernel.loaded()), host.kernel.gpu_drivers()
-    exit_code, printed, why = None, "", ""
+    exit_code, printed = None, ""
     argv = asked.argv if asked else HOST_QUERY
     if asked is not None:
         exit_code, host = asked.exit_code, run.fresh_host()
-        try:
-            result = host.run(argv)
-        except GoError as failure:
-            why = f"the image cannot run it: {failure}"
-        else:
-            printed = (result.stdout or result.stderr).strip()
+        result = host.run(argv)
+        printed = (result.stdout or result.stderr).strip()
     if says(run.outcome, m.FORCED_HOST_DRIVER_UNBIND):
         kind = "host-overridden"
     elif says(run.outcome, m.HOST_DRIVER_DETECTED, shell.PRE_INSTALLED):
@@ -48,7 +43,7 @@ def driver_answer(run: Run) -> DriverAnswer:
     label = run.node_labels.get(run.workload.selector)
     return DriverAnswer(
         kind=kind,
-        why=why or _why(run, kind, place, found, asked, printed),
+        why=_why(run, kind, place, found, asked, printed),
         found=place,
         command=" ".join(argv),
         exit_code=exit_code,

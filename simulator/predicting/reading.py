@@ -14,13 +14,6 @@ DISPATCHED: Final = (200, 201, 202)
 """Statuses of a request that had its effect."""
 
 
-class Said(NamedTuple):
-    """A line of the program's, without what a logger puts round it."""
-
-    at: Duration
-    text: str
-
-
 def lines_of(event: Event) -> list[str]:
     """What an event says."""
     if isinstance(event, LogLine):
@@ -28,19 +21,10 @@ def lines_of(event: Event) -> list[str]:
     return event.text.splitlines() if isinstance(event, StdoutText | StderrText) else []
 
 
-def said(outcome: Outcome) -> list[Said]:
-    """Every line, in order."""
-    return [Said(event.at, line) for event in outcome.events for line in lines_of(event)]
-
-
 def says(outcome: Outcome, *texts: str) -> bool:
     """Is there a line that holds one of these texts, which may have a place for a value?"""
     parts = [text.split("%s")[0].split("%d")[0].strip() if "%" in text else text for text in texts]
-    return any(part in line for event in outcome.events for line in _whole(event) for part in parts)
-
-
-def _whole(event: Event) -> list[str]:
-    return [event.message] if isinstance(event, LogLine) else lines_of(event)
+    return any(part in line for event in outcome.events for line in lines_of(event) for part in parts)
 
 
 def fatal(outcome: Outcome) -> str:

@@ -30,6 +30,13 @@ def test_a_foreign_cordon_can_be_kept(fields):
     assert "stays" in cordon.note
 
 
+def test_the_upgrade_controllers_label_is_a_hint_whose_cordon_it_is():
+    """Both leave the same mark on the node."""
+    state = {"nvidia.com/gpu-driver-upgrade-state": "pod-restart-required"}
+    cordon = predict(world(cordoned=True, node_labels={**DEPLOYED, **state}), "v0.10.0").cordon
+    assert "nvidia.com/gpu-driver-upgrade-state=pod-restart-required" in cordon.note
+
+
 def test_the_fast_path_keeps_a_cordon():
     """B40: not driver-manager uncordons then."""
     kept = world(host(files=(STATE,)), cordoned=True, env={"DRIVER_CONFIG_DIGEST": DIGEST})
