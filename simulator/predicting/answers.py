@@ -36,6 +36,8 @@ class Cause(StrEnum):
     """It exits 0, and a module that it tried to unload is still there."""
     NOT_ON_VFIO = "not-on-vfio"
     """It exits 0, and so does vfio-manager, and a GPU is not on a vfio driver."""
+    STILL_ON_VFIO = "still-on-vfio"
+    """It exits 0, and a GPU that containers are to use is still on a vfio driver."""
     OPERANDS_PAUSED = "operands-paused"
     """It exits 0, and operand labels stay paused."""
     CORDON_STAYS = "cordon-stays"

@@ -146,6 +146,8 @@ def decide(
         cause = Cause.DRIVER_STAYS
     elif cause is Cause.NONE and run.mode is Mode.VM_PASSTHROUGH and not _all_on_vfio(gpus, bound):
         cause = Cause.NOT_ON_VFIO
+    elif cause is Cause.NONE and _on_vfio(run, gpus):
+        cause = Cause.STILL_ON_VFIO
     elif cause is Cause.NONE and labels_left.left_paused:
         cause = Cause.OPERANDS_PAUSED
     elif cause is Cause.NONE and cordon.cordoned and cordon.after:
@@ -170,7 +172,7 @@ def decide(
     )
 
 
-_IN_SPITE_OF_EXIT_0: Final = {Cause.NOT_ON_VFIO, Cause.DRIVER_STAYS, Cause.OPERANDS_PAUSED, Cause.CORDON_STAYS}
+_IN_SPITE_OF_EXIT_0: Final = {Cause.NOT_ON_VFIO, Cause.STILL_ON_VFIO, Cause.DRIVER_STAYS, Cause.OPERANDS_PAUSED, Cause.CORDON_STAYS}
 
 
 def path_of(run: Run) -> Path:
@@ -187,6 +189,13 @@ def path_of(run: Run) -> Path:
 
 def _all_on_vfio(gpus: GpusAnswer, bound: Bound | None) -> bool:
     return bound is not None and bound.exit_code == 0 and all(gpu.final in VFIO_DRIVERS for gpu in gpus.gpus)
+
+
+def _on_vfio(run: Run, gpus: GpusAnswer) -> list[str]:
+    """The GPUs of a container node that the run should have taken from vfio, and did not."""
+    if run.mode is not Mode.CONTAINER or path_of(run) is Path.NONE:
+        return []
+    return [gpu.address for gpu in gpus.gpus if gpu.after in VFIO_DRIVERS]
 
 
 def _success(run: Run) -> str:
@@ -236,6 +245,8 @@ def _reason(
             off = [f"{gpu.address} ({gpu.final or 'no driver'})" for gpu in gpus.gpus if gpu.final not in VFIO_DRIVERS]
             tail = f": {gpus.bind_warnings[0]}" if gpus.bind_warnings else ""
             return f"the GPUs are not on vfio-pci: {', '.join(off)}{tail}" if off else f"vfio-manager's own container fails{tail}"
+        case Cause.STILL_ON_VFIO:
+            return f"GPUs are still on vfio-pci, where no driver container can use them: {', '.join(_on_vfio(run, gpus))}"
         case Cause.UNMOUNT:
             if run.resolved.release.is_script:
                 return f"nothing is mounted at {DRIVER_ROOT}, which the script takes for a failure"

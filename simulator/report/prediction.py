@@ -209,8 +209,8 @@ def prediction_lines(prediction: Prediction) -> Iterator[str]:
 
 
 def _text(prediction: Prediction) -> Iterator[str]:
-    yield heading(prediction)
-    yield from _verdict(prediction)
+    verdict, *rest = _verdict(prediction)
+    yield from (verdict, heading(prediction), *rest)
     for number, section in enumerate(sections(prediction), 1):
         yield ""
         yield f"{number}. {section.title}: {section.answer}"
@@ -220,9 +220,8 @@ def _text(prediction: Prediction) -> Iterator[str]:
 
 def prediction_markdown(prediction: Prediction) -> str:
     """As markdown."""
-    out = [f"## {heading(prediction)}", ""]
     verdict, *rest = _verdict(prediction)
-    out += [f"**{escaped(verdict)}**", "", *(f"- {escaped(line)}" for line in rest)]
+    out = [f"## {escaped(verdict)}", "", *(f"- {escaped(line)}" for line in (heading(prediction), *rest))]
     for number, section in enumerate(sections(prediction), 1):
         out += ["", f"### {number}. {section.title}", "", f"**{escaped(section.answer)}**"]
         if section.rows:

@@ -39,17 +39,17 @@ def world_file(tmp_path):
 
 
 def test_success_is_exit_code_0(capsys):
-    """And a verdict on the second line."""
+    """And the verdict comes first."""
     code, out, _ = run(capsys, *LOADED)
     assert code == OK
-    assert out.splitlines()[1].startswith("will succeed: ")
+    assert out.startswith("will succeed: ")
 
 
 def test_no_success_is_exit_code_1(capsys):
     """A host's own driver."""
     code, out, _ = run(capsys, *INSTALLED)
     assert code == CHECK_FAILED
-    assert out.splitlines()[1].startswith("will not succeed: the host has a driver of its own")
+    assert out.startswith("will not succeed: the host has a driver of its own")
 
 
 def test_a_world_file_names_its_release(capsys, world_file):
@@ -104,7 +104,7 @@ def test_markdown(capsys):
     """For a ticket."""
     code, out, _ = run(capsys, *LOADED, "-o", "markdown")
     assert code == OK
-    assert out.startswith("## v0.10.0, the pod is restarted (container node)\n\n**will succeed: ")
+    assert out.startswith("## will succeed: ")
 
 
 @pytest.mark.parametrize(("form", "start"), [("text", "v0.10.0, the node was rebooted"), ("markdown", "## v0.10.0"), ("json", "{")])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from simulator.host.spec import PciFunction
+from simulator.host.spec import PciFunction, Program
 from simulator.predicting.answers import Cause
 from simulator.predicting.prediction import predict
 
@@ -54,6 +54,16 @@ def test_the_rest_of_the_group_is_told():
     assert gpu.peers["0000:18:00.2"] == "xhci_hcd"
     assert not gpu.group_is_viable
     assert passthrough().gpus.gpus[0].group_is_viable
+
+
+def test_a_gpu_that_stays_on_vfio_is_no_success():
+    """vfio-manage exits 0 and did nothing; containers cannot use the GPU."""
+    on = host(
+        modules=(), pci=(replace(GPU, driver="vfio-pci"),), container_programs={"vfio-manage": Program("/usr/bin/vfio-manage")}
+    )
+    prediction = predict(world(on), "v0.10.0")
+    assert (prediction.verdict.exit_code, prediction.verdict.cause) == (0, Cause.STILL_ON_VFIO)
+    assert GPU.address in prediction.verdict.sentence
 
 
 def test_in_a_container_node_nothing_is_bound():

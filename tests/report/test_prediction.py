@@ -71,11 +71,11 @@ def test_every_named_host_renders(cluster):
 
 
 def test_the_verdict_comes_first():
-    """Then what Kubernetes does, then the eight answers."""
+    """Then what was asked, what Kubernetes does, and the eight answers."""
     lines = rendered(predict(world(), "v0.10.0"))
     assert lines[:3] == [
-        "v0.10.0, the pod is restarted (container node)",
         "will succeed: the old driver is unloaded; exit code 0 after 6 s",
+        "v0.10.0, the pod is restarted (container node)",
         "then: the pod's own containers start",
     ]
 
