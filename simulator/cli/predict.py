@@ -67,10 +67,9 @@ def run(options: argparse.Namespace) -> int:
     world = _with_policy(bundle)
     release = _release(options, bundle, world)
     what_if = check_what_if(options.what_if if options.what_if is not None else bundle.scenario.what_if, release)
-    known = (*(f"not seen: {text}" for text in bundle.unseen), *bundle.assumed)
 
     def ask(tag: str) -> Prediction:
-        return predict(world, tag, event=event, to=options.to or "", what_if=what_if, assumed=known)
+        return predict(world, tag, event=event, to=options.to or "", what_if=what_if, unseen=bundle.unseen, assumed=bundle.assumed)
 
     prediction = ask(release)
     if options.compare is not None:

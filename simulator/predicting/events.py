@@ -123,6 +123,7 @@ def _rebooted(world: World) -> Happened:
             module,
             used_by=tuple(user for user in module.used_by if user in names),
             users=0 if is_of_driver(module.name) else module.users,
+            pods=(),
         )
         for module in back
     )

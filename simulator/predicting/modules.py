@@ -41,7 +41,8 @@ def modules_answer(run: Run) -> ModulesAnswer:
 def holders_of(run: Run) -> Mapping[str, tuple[str, ...]]:
     """Module -> the pods (namespace/name) that hold it, where the world says so."""
     host = run.world.host
-    out = {name: held.pods for name, held in host.held_by_pods.items()}
+    out = {module.name: module.pods for module in host.modules if module.pods}
+    out |= {name: held.pods for name, held in host.held_by_pods.items()}
     for name, answer in host.delete_module.items():
         if isinstance(answer, Mapping):
             out[name] = (*out.get(name, ()), *answer["busy_while_pods"])
@@ -66,9 +67,8 @@ def _trial(run: Run) -> dict[str, str]:
 
 def _module(run: Run, name: str, tried: Mapping[str, str], trial: Mapping[str, str], refused: Collection[str]) -> ModuleAnswer:
     references, holders = _references(run.host, name), _holders(run.host, name)
-    described = next((module for module in run.world.host.modules if module.name == name), None)
-    users = described.users if described else max(0, (references or 0) - len(holders))
     pods = holders_of(run).get(name, ())
+    users = _unexplained(run, name, (references or 0) - len(holders))
     listed = name in run.unload_list or name == _NOUVEAU
     gone = name not in run.outcome.after.modules
     if not listed:
@@ -83,6 +83,14 @@ def _module(run: Run, name: str, tried: Mapping[str, str], trial: Mapping[str, s
         result, can_go = NOT_TRIED, trial.get(name) == "ok"
     why = "" if can_go else _why(run, name, result, holders, users, pods, trial)
     return ModuleAnswer(name, references, holders, users, pods, listed, result, can_go, why)
+
+
+def _unexplained(run: Run, name: str, handles: int) -> int:
+    """So many of a module's handles are neither another module's nor, as far as the world says, a pod's."""
+    if any(module.name == name and module.pods for module in run.world.host.modules):
+        return 0
+    held = run.world.host.held_by_pods.get(name)
+    return max(0, handles - (held.handles if held else 0))
 
 
 def _why(

@@ -55,6 +55,8 @@ class Prediction:
     settings: SettingsAnswer
     changed: tuple[str, ...]
     """What the event changes in the world."""
+    unseen: tuple[str, ...]
+    """What whoever described the node could not see."""
     assumed: tuple[str, ...]
     """What could not be known, and is taken for true."""
     world: World
@@ -65,15 +67,14 @@ class Prediction:
     def document(self) -> dict[str, Any]:
         """The answers as JSON has them, in their order."""
         heading = {"format": FORMAT, "release": self.release, "event": self.event.value, "mode": self.mode.value}
-        return (
-            heading
-            | {name: plain(getattr(self, name)) for name in ANSWERS}
-            | {"changed": [*self.changed], "assumed": [*self.assumed]}
-        )
+        answers = {name: plain(getattr(self, name)) for name in ANSWERS}
+        return {**heading, **answers, **{name: [*getattr(self, name)] for name in REMARKS}}
 
 
 ANSWERS: Final = ("verdict", "driver", "pods", "modules", "cordon", "labels", "gpus", "timing", "settings")
 """The answers, in the order in which people ask."""
+REMARKS: Final = ("changed", "unseen", "assumed")
+"""What an answer rests on."""
 
 
 def predict(
@@ -83,12 +84,13 @@ def predict(
     event: Event = Event.POD_RESTART,
     to: str = "",
     what_if: str = "",
+    unseen: tuple[str, ...] = (),
     assumed: tuple[str, ...] = (),
 ) -> Prediction:
     """What a release will do to a node after an event.
 
-    `to` is the mode of a mode switch, `what_if` a proposed upstream change to put on top, `assumed` what whoever made the
-    world had to assume. Raises KeyError for an unknown release or what-if, ValueError for an unknown mode.
+    `to` is the mode of a mode switch, `what_if` a proposed upstream change to put on top; `unseen` and `assumed` are what
+    whoever made the world could not see, and assumed instead. Raises KeyError for an unknown release or what-if, ValueError for an unknown mode.
     """
     event = Event(event)
     happened = happen(world, release, event, Mode(to) if event is Event.MODE_SWITCH else None)
@@ -114,6 +116,7 @@ def predict(
         timing=timing,
         settings=settings_answer(run),
         changed=happened.changed,
+        unseen=unseen,
         assumed=(*assumed, *happened.assumed),
         world=now,
         outcome=outcome,

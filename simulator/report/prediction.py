@@ -236,11 +236,17 @@ def _verdict(prediction: Prediction) -> Iterator[str]:
     yield f"then: {verdict.then}"
     if verdict.next_try:
         yield f"the next try: {verdict.next_try}"
+    if prediction.unseen:
+        yield f"not everything was seen of this node ({len(prediction.unseen)} gaps, listed at the end, with what is assumed instead)"
 
 
 def _remarks(prediction: Prediction, title: str, row: str, *, escape: bool = False) -> Iterator[str]:
-    """What the event changed, and what was assumed."""
-    for name, lines in (("Changed by the event", prediction.changed), ("Assumed", prediction.assumed)):
+    """What the event changed, what was not seen, what was assumed."""
+    for name, lines in (
+        ("Changed by the event", prediction.changed),
+        ("Not seen", prediction.unseen),
+        ("Assumed", prediction.assumed),
+    ):
         if lines:
             yield from title.format(name).split("\n")
             yield from (row.format(escaped(line) if escape else line) for line in lines)

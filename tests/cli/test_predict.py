@@ -79,6 +79,7 @@ def test_a_bundle_is_read(capsys, tmp_path):
     code, found = document(capsys, str(tmp_path))
     assert code in {OK, CHECK_FAILED}
     assert found["assumed"]
+    assert found["unseen"]
     assert {"name": "driver.upgradePolicy.autoUpgrade", "value": "true", "source": "ClusterPolicy", "note": ""} in found[
         "settings"
     ]["settings"]

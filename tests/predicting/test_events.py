@@ -71,12 +71,16 @@ def test_a_reboot_takes_the_containers_driver_away():
 
 def test_a_host_driver_comes_back_at_boot():
     """It is on disk; open handles are not."""
-    modules = (*LOADED[:2], Module("nvidia", used_by=("nvidia_uvm", "nvidia_modeset"), users=3), Module("gdrdrv"))
+    modules = (
+        *LOADED[:2],
+        Module("nvidia", used_by=("nvidia_uvm", "nvidia_modeset"), users=3, pods=("default/train",)),
+        Module("gdrdrv"),
+    )
     on = host(modules=modules, installable=("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm"))
     happened = happen(world(on), "v0.10.0", Event.REBOOT)
     found = {module.name: module for module in happened.world.host.modules}
     assert set(found) == {"nvidia", "nvidia_uvm", "nvidia_modeset"}
-    assert found["nvidia"].users == 0
+    assert (found["nvidia"].users, found["nvidia"].pods) == (0, ())
     assert [function.driver for function in happened.world.host.pci] == ["nvidia"]
     assert "module gdrdrv is gone" in happened.changed
     assert any("nvidia_drm is on disk but not loaded now" in text for text in happened.assumed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.host.spec import Module
+from simulator.host.spec import File, HeldByPods, Module
 from simulator.predicting.answers import Cause
 from simulator.predicting.prediction import predict
 
@@ -81,6 +81,24 @@ def test_a_pod_that_goes_lets_go():
     answer, found = modules(on, pods=[pod])
     assert answer.can_unload
     assert found["nvidia"].pods == (pod.full_name,)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"modules": (Module("nvidia", users=2, pods=("default/train",)),)},
+        {
+            "modules": (),
+            "files": (File("/sys/module/nvidia/refcnt", "2\n"),),
+            "held_by_pods": {"nvidia": HeldByPods(("default/train",), 2)},
+        },
+    ],
+    ids=["described", "recorded"],
+)
+def test_handles_of_pods_are_the_pods(held):
+    """However the world says it; nobody else is suspected."""
+    _, found = modules(host(**held), pods=[gpu_pod(containers=())])
+    assert (found["nvidia"].references, found["nvidia"].users, found["nvidia"].pods) == (2, 0, ("default/train",))
 
 
 def test_nouveau_that_is_in_use_ends_the_run():

@@ -52,7 +52,7 @@ def rendered(prediction):
     ]
     document = prediction.document()
     assert json.loads(json.dumps(document)) == document
-    assert [*document] == ["format", "release", "event", "mode", *ANSWERS, "changed", "assumed"]
+    assert [*document] == ["format", "release", "event", "mode", *ANSWERS, "changed", "unseen", "assumed"]
     return lines
 
 
@@ -82,9 +82,11 @@ def test_the_verdict_comes_first():
 
 def test_what_was_changed_and_assumed_comes_last():
     """Of an event that changes something."""
-    lines = rendered(predict(world(), "v0.10.0", event=Event.REBOOT, assumed=("not seen: packages",)))
+    lines = rendered(predict(world(), "v0.10.0", event=Event.REBOOT, unseen=("packages",), assumed=("it rains",)))
     assert lines[lines.index("Changed by the event:") + 1] == "   - /run is empty, and nothing is mounted there"
-    assert lines[lines.index("Assumed:") + 1] == "   - not seen: packages"
+    assert lines[lines.index("Not seen:") + 1] == "   - packages"
+    assert lines[lines.index("Assumed:") + 1] == "   - it rains"
+    assert lines[3].startswith("not everything was seen")
 
 
 def test_what_a_node_says_cannot_steer_a_terminal():
