@@ -302,6 +302,20 @@ class SettingsAnswer:
     traps: tuple[Trap, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """All of them but the verdict, which is drawn from them."""
+
+    driver: DriverAnswer
+    pods: PodsAnswer
+    modules: ModulesAnswer
+    cordon: CordonAnswer
+    labels: LabelsAnswer
+    gpus: GpusAnswer
+    timing: TimingAnswer
+    settings: SettingsAnswer
+
+
 def plain(value: Any) -> Any:
     """An answer as JSON has it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -131,10 +131,7 @@ def _eviction(run: Run) -> tuple[bool, str]:
     if not _evicts_at_all(run):
         return False, f"{run.release} evicts no GPU pods"
     if policy_owns_eviction(run.world):
-        return (
-            False,
-            "driver-manager evicts nothing: the upgrade policy (annotation of the node) leaves that to the operator's upgrade controller",
-        )
+        return False, "driver-manager evicts nothing: by the upgrade policy (an annotation) the operator's upgrade controller does"
     off = not run.settings.enable_gpu_pod_eviction if isinstance(run.settings, Config) else run.variable(EVICTION, "true") != "true"
     if off:
         return False, f"nothing is evicted: {EVICTION} is false"

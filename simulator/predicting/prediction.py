@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from simulator.manager.releases import resolve
 from simulator.predicting.answers import (
+    Answers,
     CordonAnswer,
     DriverAnswer,
     GpusAnswer,
@@ -90,7 +91,8 @@ def predict(
     """What a release will do to a node after an event.
 
     `to` is the mode of a mode switch, `what_if` a proposed upstream change to put on top; `unseen` and `assumed` are what
-    whoever made the world could not see, and assumed instead. Raises KeyError for an unknown release or what-if, ValueError for an unknown mode.
+    whoever made the world could not see, and assumed instead. Raises KeyError for an unknown release or what-if, ValueError
+    for an unknown mode.
     """
     event = Event(event)
     happened = happen(world, release, event, Mode(to) if event is Event.MODE_SWITCH else None)
@@ -99,22 +101,29 @@ def predict(
     outcome = simulate(now, release, what_if=what_if)
     run = Run(now, resolve(release, what_if=what_if), outcome, mode_of(node.labels if node else {}))
     bound = bind(run)
-    driver, pods, modules = driver_answer(run), pods_answer(run), modules_answer(run)
-    cordon, labels = cordon_answer(run), labels_answer(run)
-    gpus, timing = gpus_answer(run, bound), timing_answer(run)
+    answers = Answers(
+        driver_answer(run),
+        pods_answer(run),
+        modules_answer(run),
+        cordon_answer(run),
+        labels_answer(run),
+        gpus_answer(run, bound),
+        timing_answer(run),
+        settings_answer(run),
+    )
     return Prediction(
         release=release,
         event=event,
         mode=run.mode,
-        verdict=decide(run, driver, pods, modules, cordon, labels, gpus, timing, bound, _next_try(run, what_if)),
-        driver=driver,
-        pods=pods,
-        modules=modules,
-        cordon=cordon,
-        labels=labels,
-        gpus=gpus,
-        timing=timing,
-        settings=settings_answer(run),
+        verdict=decide(run, answers, bound, _next_try(run, what_if)),
+        driver=answers.driver,
+        pods=answers.pods,
+        modules=answers.modules,
+        cordon=answers.cordon,
+        labels=answers.labels,
+        gpus=answers.gpus,
+        timing=answers.timing,
+        settings=answers.settings,
         changed=happened.changed,
         unseen=unseen,
         assumed=(*assumed, *happened.assumed),

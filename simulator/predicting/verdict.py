@@ -10,19 +10,7 @@ from simulator import messages as m
 from simulator.gocompat import SECOND
 from simulator.manager.shell import messages as shell
 from simulator.manager.steps import DRIVER_ROOT
-from simulator.predicting.answers import (
-    Cause,
-    CordonAnswer,
-    DriverAnswer,
-    Fate,
-    GpusAnswer,
-    LabelsAnswer,
-    ModulesAnswer,
-    Path,
-    PodsAnswer,
-    TimingAnswer,
-    Verdict,
-)
+from simulator.predicting.answers import Answers, Cause, DriverAnswer, Fate, GpusAnswer, Path, Verdict
 from simulator.predicting.gpus import VFIO_DRIVERS, Bound
 from simulator.predicting.modes import Mode
 from simulator.predicting.reading import fatal, says
@@ -125,41 +113,22 @@ def _script_cause(run: Run) -> Cause:
     return Cause.API if says(outcome, shell.SHUTTING_DOWN_CLIENTS) else Cause.OTHER
 
 
-def decide(
-    run: Run,
-    driver: DriverAnswer,
-    pods: PodsAnswer,
-    modules: ModulesAnswer,
-    cordon: CordonAnswer,
-    labels_left: LabelsAnswer,
-    gpus: GpusAnswer,
-    timing: TimingAnswer,
-    bound: Bound | None,
-    next_try: str,
-) -> Verdict:
+def decide(run: Run, answers: Answers, bound: Bound | None, next_try: str) -> Verdict:
     """The verdict. A run that ends with exit code 0 is not yet one that did what it is for."""
-    cause = cause_of(run)
-    how = ending(run.outcome)
-    if not driver.scheduled:
+    cause, how = cause_of(run), ending(run.outcome)
+    if not answers.driver.scheduled:
         cause = Cause.NO_POD
-    elif cause is Cause.NONE and any(one.listed and not one.can_go and modules.tried for one in modules.modules):
-        cause = Cause.DRIVER_STAYS
-    elif cause is Cause.NONE and run.mode is Mode.VM_PASSTHROUGH and not _all_on_vfio(gpus, bound):
-        cause = Cause.NOT_ON_VFIO
-    elif cause is Cause.NONE and _on_vfio(run, gpus):
-        cause = Cause.STILL_ON_VFIO
-    elif cause is Cause.NONE and labels_left.left_paused:
-        cause = Cause.OPERANDS_PAUSED
-    elif cause is Cause.NONE and cordon.cordoned and cordon.after:
-        cause = Cause.CORDON_STAYS
+    elif cause is Cause.NONE:
+        cause = _failure_in_spite_of_exit_0(run, answers, bound)
+    reason = _reason(cause, run, answers) if cause is not Cause.NONE else _success(run)
     if cause is Cause.NONE:
-        sentence = f"will succeed: {_success(run)}; {how}"
+        sentence = f"will succeed: {reason}; {how}"
     elif cause in _IN_SPITE_OF_EXIT_0:
-        sentence = (
-            f"will not succeed: ends with exit code 0, but {_reason(cause, run, driver, pods, modules, gpus, timing, labels_left)}"
-        )
+        sentence = f"will not succeed: ends with exit code 0, but {reason}"
+    elif cause is Cause.NO_POD:
+        sentence = f"will not succeed: {reason}. If it ran: {how}"
     else:
-        sentence = f"will not succeed: {_reason(cause, run, driver, pods, modules, gpus, timing, labels_left)}{':' if cause is Cause.NO_POD else ';'} {how}"
+        sentence = f"will not succeed: {reason}; {how}"
     return Verdict(
         succeeds=cause is Cause.NONE,
         cause=cause,
@@ -167,9 +136,23 @@ def decide(
         sentence=sentence,
         exit_code=run.outcome.exit_code,
         ending=how,
-        then=_then(run, driver, cause),
+        then=_then(run, answers.driver, cause),
         next_try=next_try,
     )
+
+
+def _failure_in_spite_of_exit_0(run: Run, answers: Answers, bound: Bound | None) -> Cause:
+    """What an exit code 0 does not tell, `Cause.NONE` if there is nothing."""
+    modules, gpus = answers.modules, answers.gpus
+    if modules.tried and any(one.listed and not one.can_go for one in modules.modules):
+        return Cause.DRIVER_STAYS
+    if run.mode is Mode.VM_PASSTHROUGH and not _all_on_vfio(gpus, bound):
+        return Cause.NOT_ON_VFIO
+    if _on_vfio(run, gpus):
+        return Cause.STILL_ON_VFIO
+    if answers.labels.left_paused:
+        return Cause.OPERANDS_PAUSED
+    return Cause.CORDON_STAYS if answers.cordon.cordoned and answers.cordon.after else Cause.NONE
 
 
 _IN_SPITE_OF_EXIT_0: Final = {Cause.NOT_ON_VFIO, Cause.STILL_ON_VFIO, Cause.DRIVER_STAYS, Cause.OPERANDS_PAUSED, Cause.CORDON_STAYS}
@@ -199,6 +182,7 @@ def _on_vfio(run: Run, gpus: GpusAnswer) -> list[str]:
 
 
 def _success(run: Run) -> str:
+    """How it succeeds, in words."""
     outcome = run.outcome
     if says(outcome, m.ALREADY_LOADED):
         return "the driver that is loaded is the desired one, and stays"
@@ -211,27 +195,21 @@ def _success(run: Run) -> str:
     return "no driver is in the way"
 
 
-def _reason(
-    cause: Cause,
-    run: Run,
-    driver: DriverAnswer,
-    pods: PodsAnswer,
-    modules: ModulesAnswer,
-    gpus: GpusAnswer,
-    timing: TimingAnswer,
-    labels_left: LabelsAnswer,
-) -> str:
+def _reason(cause: Cause, run: Run, answers: Answers) -> str:
+    """Why not, in words."""
+    driver, pods, modules, gpus = answers.driver, answers.pods, answers.modules, answers.gpus
     blocking = [f"{pod.name} ({pod.reason})" for pod in pods.pods if pod.fate is Fate.BLOCKING]
     match cause:
         case Cause.SETTINGS if says(run.outcome, shell.USAGE.splitlines()[0]):
             return f'the script has no command "{" ".join(run.world.args[:1])}", and prints its usage'
         case Cause.NO_POD:
-            return f'no pod of the {run.workload.daemonset} DaemonSet comes to this node, as its label {run.workload.selector} is "{driver.label}"{_true(driver)}. If it ran'
+            head = f"no pod of the {run.workload.daemonset} DaemonSet comes to this node, as its label"
+            return f'{head} {run.workload.selector} is "{driver.label}"{_true(driver)}'
         case Cause.HOST_DRIVER:
             return f"the host has a driver of its own ({_versions(driver)}), and no setting of {run.release} gets past that"
         case Cause.STILL_RUNNING:
             tail = f": {'; '.join(blocking)}" if blocking else ""
-            return f"it waits for {timing.waiting_for}{tail}"
+            return f"it waits for {answers.timing.waiting_for}{tail}"
         case Cause.MODULES_IN_USE | Cause.DRIVER_STAYS:
             stay = [f"{one.name} ({one.why})" if one.why else one.name for one in modules.modules if one.listed and not one.can_go]
             return f"modules stay in use: {', '.join(stay)}" if stay else "the modules could not be unloaded"
@@ -252,7 +230,7 @@ def _reason(
                 return f"nothing is mounted at {DRIVER_ROOT}, which the script takes for a failure"
             return f"{DRIVER_ROOT} cannot be unmounted ({_last(run)})"
         case Cause.OPERANDS_PAUSED:
-            return f"operand labels stay paused: {', '.join(labels_left.left_paused)}"
+            return f"operand labels stay paused: {', '.join(answers.labels.left_paused)}"
         case Cause.CORDON_STAYS:
             return "the node stays cordoned by it"
         case Cause.PANIC:
@@ -287,6 +265,7 @@ def _last(run: Run) -> str:
 
 
 def _then(run: Run, driver: DriverAnswer, cause: Cause) -> str:
+    """What Kubernetes does next."""
     after = run.outcome.after.node
     label = after.labels.get(run.workload.selector) if after else None
     selected = label in {None, "true"}
@@ -302,5 +281,8 @@ def _then(run: Run, driver: DriverAnswer, cause: Cause) -> str:
             " desired here: the operands run on the host's driver"
         )
     if driver.kind == "host" and run.mode is not Mode.CONTAINER:
-        return f"{_BACK_OFF}; the label {labels.DRIVER} does not stop this DaemonSet, which selects on {run.workload.selector}, and the operator takes that label off a node of this mode again"
+        return (
+            f"{_BACK_OFF}; the label {labels.DRIVER} does not stop this DaemonSet, which selects on {run.workload.selector}, and"
+            " the operator takes that label off a node of this mode again"
+        )
     return _BACK_OFF

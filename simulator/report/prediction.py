@@ -237,7 +237,8 @@ def _verdict(prediction: Prediction) -> Iterator[str]:
     if verdict.next_try:
         yield f"the next try: {verdict.next_try}"
     if prediction.unseen:
-        yield f"not everything was seen of this node ({len(prediction.unseen)} gaps, listed at the end, with what is assumed instead)"
+        count = len(prediction.unseen)
+        yield f"not everything was seen of this node: {count} {'gap' if count == 1 else 'gaps'}, and what is assumed instead, at the end"
 
 
 def _remarks(prediction: Prediction, title: str, row: str, *, escape: bool = False) -> Iterator[str]:
