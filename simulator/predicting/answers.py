@@ -164,7 +164,7 @@ class ModuleAnswer:
     listed: bool
     """Does the release unload it?"""
     result: str
-    """"unloaded", "in use", an errno's name, "not tried", "not in the list"."""
+    """"unloaded", "loaded again", "in use", an errno's name, "not tried", "not in the list"."""
     can_go: bool
     """Can it be unloaded: it was, or it could be as the run leaves the node."""
     why: str

@@ -20,6 +20,9 @@ UNLOADED: Final = "unloaded"
 IN_USE: Final = "in use"
 NOT_TRIED: Final = "not tried"
 NOT_LISTED: Final = "not in the list"
+LOADED_AGAIN: Final = "loaded again"
+_RESULTS: Final = {"EAGAIN": IN_USE, "EBUSY": IN_USE, "ok": LOADED_AGAIN}
+"""What the kernel answered for a module that is there at the end."""
 
 
 def modules_answer(run: Run) -> ModulesAnswer:
@@ -76,7 +79,7 @@ def _module(run: Run, name: str, tried: Mapping[str, str], trial: Mapping[str, s
     elif gone:
         result, can_go = UNLOADED, True
     elif name in tried:
-        result, can_go = (IN_USE if tried[name] in {"EAGAIN", "EBUSY"} else tried[name]), False
+        result, can_go = _RESULTS.get(tried[name], tried[name]), False
     elif name in refused:
         result, can_go = IN_USE, False
     else:
@@ -113,6 +116,8 @@ def _why(
         parts.append(f"{users} open {'handle' if users == 1 else 'handles'} of processes that are not named here")
     if result == NOT_LISTED and not parts:
         return f"{run.release} never unloads {name}"
+    if result == LOADED_AGAIN:
+        return "it was unloaded, and somebody loaded it again"
     if result not in {NOT_TRIED, NOT_LISTED, IN_USE}:
         parts.append(f"the kernel answers {result}")
     if result == NOT_TRIED and not parts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from simulator import labels
-from simulator.manager.releases import Flow
 from simulator.predicting.answers import CordonAnswer, LabelAnswer, LabelsAnswer
 from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.reading import node_patches
@@ -81,8 +80,7 @@ def labels_answer(run: Run) -> LabelsAnswer:
     for request in node_patches(run.outcome):
         for key, value in ((request.body or {}).get("metadata", {}).get("labels") or {}).items():
             meanwhile.setdefault(key, []).append(value)
-    fetched = run.resolved.steps.fetched if isinstance(run.resolved, Flow) else run.resolved.script.fetched
-    shown = [key for key in (labels.DRIVER, *fetched, run.custom_label) if key]
+    shown = [labels.DRIVER, *run.known_labels]
     shown += [key for key in (*before, *after) if key.startswith(labels.PREFIX)]
     answers = tuple(
         LabelAnswer(

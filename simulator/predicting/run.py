@@ -106,6 +106,12 @@ class Run:
         return ""
 
     @property
+    def known_labels(self) -> tuple[str, ...]:
+        """The labels that the release reads, pauses and restores."""
+        fetched = self.resolved.steps.fetched if isinstance(self.resolved, Flow) else self.resolved.script.fetched
+        return (*fetched, *((self.custom_label,) if self.custom_label else ()))
+
+    @property
     def pods(self) -> list[str]:
         """namespace/name of the pods that are left and were not told to go."""
         return [name for name in self.outcome.after.pods if name not in self.outcome.after.terminating]

@@ -13,6 +13,7 @@ from simulator.manager.steps import DRIVER_ROOT
 from simulator.predicting.answers import Answers, Cause, DriverAnswer, Fate, GpusAnswer, Path, Verdict
 from simulator.predicting.gpus import VFIO_DRIVERS, Bound
 from simulator.predicting.modes import Mode
+from simulator.predicting.modules import NOT_TRIED
 from simulator.predicting.reading import fatal, says
 from simulator.predicting.run import Run
 from simulator.trace import Outcome
@@ -144,13 +145,13 @@ def decide(run: Run, answers: Answers, bound: Bound | None, next_try: str) -> Ve
 def _failure_in_spite_of_exit_0(run: Run, answers: Answers, bound: Bound | None) -> Cause:
     """What an exit code 0 does not tell, `Cause.NONE` if there is nothing."""
     modules, gpus = answers.modules, answers.gpus
-    if modules.tried and any(one.listed and not one.can_go for one in modules.modules):
+    if any(one.listed and not one.can_go and one.result != NOT_TRIED for one in modules.modules):
         return Cause.DRIVER_STAYS
     if run.mode is Mode.VM_PASSTHROUGH and not _all_on_vfio(gpus, bound):
         return Cause.NOT_ON_VFIO
     if _on_vfio(run, gpus):
         return Cause.STILL_ON_VFIO
-    if answers.labels.left_paused:
+    if _left_paused(run, answers):
         return Cause.OPERANDS_PAUSED
     return Cause.CORDON_STAYS if answers.cordon.cordoned and answers.cordon.after else Cause.NONE
 
@@ -179,6 +180,11 @@ def _on_vfio(run: Run, gpus: GpusAnswer) -> list[str]:
     if run.mode is not Mode.CONTAINER or path_of(run) is Path.NONE:
         return []
     return [gpu.address for gpu in gpus.gpus if gpu.after in VFIO_DRIVERS]
+
+
+def _left_paused(run: Run, answers: Answers) -> list[str]:
+    """The labels left paused that the release would restore; another release's are not its business."""
+    return [key for key in answers.labels.left_paused if key in run.known_labels]
 
 
 def _success(run: Run) -> str:
@@ -212,7 +218,7 @@ def _reason(cause: Cause, run: Run, answers: Answers) -> str:
             return f"it waits for {answers.timing.waiting_for}{tail}"
         case Cause.MODULES_IN_USE | Cause.DRIVER_STAYS:
             stay = [f"{one.name} ({one.why})" if one.why else one.name for one in modules.modules if one.listed and not one.can_go]
-            return f"modules stay in use: {', '.join(stay)}" if stay else "the modules could not be unloaded"
+            return f"modules stay: {', '.join(stay)}" if stay else "the modules could not be unloaded"
         case Cause.PODS_BLOCK | Cause.OPERANDS_STAY:
             named = pods.of(Fate.BLOCKING)
             blockers = blocking + [f"{pod.name} ({pod.reason})" for pod in pods.drain_blockers if pod.name not in named]
@@ -230,7 +236,7 @@ def _reason(cause: Cause, run: Run, answers: Answers) -> str:
                 return f"nothing is mounted at {DRIVER_ROOT}, which the script takes for a failure"
             return f"{DRIVER_ROOT} cannot be unmounted ({_last(run)})"
         case Cause.OPERANDS_PAUSED:
-            return f"operand labels stay paused: {', '.join(answers.labels.left_paused)}"
+            return f"operand labels stay paused: {', '.join(_left_paused(run, answers))}"
         case Cause.CORDON_STAYS:
             return "the node stays cordoned by it"
         case Cause.PANIC:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from simulator.host.spec import File, HeldByPods, Module
+from simulator.host.spec import File, HeldByPods, Module, PciFunction
 from simulator.predicting.answers import Cause
 from simulator.predicting.prediction import predict
+from simulator.world import PlannedChange
 
-from .nodes import LOADED, NO_DRAIN, SMI, gpu_pod, host, named, world
+from .nodes import GPU, LOADED, NO_DRAIN, SMI, gpu_pod, host, named, world
 
 
 def modules(on, release="v0.10.0", env=NO_DRAIN, pods=()):
@@ -106,6 +109,29 @@ def test_nouveau_that_is_in_use_ends_the_run():
     prediction = predict(world(host(modules=(Module("nouveau", users=1),), pci=()), env=NO_DRAIN), "v0.10.0")
     assert prediction.verdict.cause is Cause.NOUVEAU
     assert prediction.modules.modules[0].result == "in use"
+
+
+def test_a_module_that_was_not_tried_is_no_failure():
+    """Without nvidia nothing is unloaded but nouveau; what would stay is told."""
+    on = host(modules=(Module("nouveau"), Module("nvidia_vgpu_vfio", users=1)))
+    prediction = predict(world(on, env=NO_DRAIN), "v0.10.0")
+    assert prediction.verdict.succeeds
+    assert {module.name: module.result for module in prediction.modules.modules} == {
+        "nouveau": "unloaded",
+        "nvidia_vgpu_vfio": "not tried",
+    }
+    assert not prediction.modules.can_unload
+
+
+def test_a_module_that_comes_back_is_no_success():
+    """The host loads it again while the run waits for MOFED."""
+    card = PciFunction("0000:19:00.0", "0x15b3", class_="0x020000")
+    slow = world(host(pci=(GPU, card)), env={"GPU_DIRECT_RDMA_ENABLED": "true", **NO_DRAIN})
+    meanwhile = {"/sys/module/nvidia/refcnt": "0\n", "/run/mellanox/drivers/.driver-ready": ""}
+    prediction = predict(replace(slow, changes=(PlannedChange(9.0, meanwhile),)), "v0.10.0")
+    assert (prediction.verdict.exit_code, prediction.verdict.cause) == (0, Cause.DRIVER_STAYS)
+    assert {module.name: module.result for module in prediction.modules.modules}["nvidia"] == "loaded again"
+    assert "loaded it again" in prediction.verdict.sentence
 
 
 def test_an_odd_answer_of_the_kernel_is_given():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from simulator.cluster.objects import ClusterSpec, Fault
-from simulator.labels import DEVICE_PLUGIN, DRIVER, NVSM, PAUSED, SANDBOX_VALIDATOR, UPGRADE_ANNOTATION
+from simulator.labels import CLIENT, DEVICE_PLUGIN, DRIVER, NVSM, PAUSED, SANDBOX_VALIDATOR, UPGRADE_ANNOTATION
 from simulator.predicting.answers import Cause
 from simulator.predicting.node import kind_of
 from simulator.predicting.prediction import predict
@@ -76,6 +76,12 @@ def test_labels_that_stay_paused_are_no_success(release, code, cause):
     prediction = predict(world(faults=faults, env=NO_DRAIN), release)
     assert (prediction.verdict.exit_code, prediction.verdict.cause) == (code, cause)
     assert DEVICE_PLUGIN in prediction.labels.left_paused
+
+
+def test_a_label_that_only_a_newer_release_knows_may_stay_paused():
+    """It is told of; the run itself did what it is for."""
+    prediction = predict(world(node_labels={**DEPLOYED, CLIENT: PAUSED}, env=NO_DRAIN), "v0.10.0")
+    assert (prediction.labels.left_paused, prediction.verdict.succeeds) == ((CLIENT,), True)
 
 
 def test_labels_that_were_absent_are_created_blank():
