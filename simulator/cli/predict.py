@@ -24,7 +24,7 @@ from simulator.manager.releases import DEFAULT
 from simulator.predicting.events import Event
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.predicting.prediction import Prediction, predict
-from simulator.reading import InputError, encodable, nearest
+from simulator.reading import InputError, nearest
 from simulator.report.prediction import prediction_lines, prediction_markdown
 from simulator.report.prediction_comparison import (
     compare_predictions,
@@ -80,19 +80,19 @@ def run(options: argparse.Namespace) -> int:
         compared = compare_predictions(prediction, ask(check_release(options.compare)))
         match options.output:
             case "json":
-                _write(json.dumps(comparison_document(compared), indent=2) + "\n")
+                sys.stdout.write(json.dumps(comparison_document(compared), indent=2) + "\n")
             case "markdown":
-                _write(comparison_markdown(compared))
+                sys.stdout.write(comparison_markdown(compared))
             case _:
-                _write("\n".join(comparison_lines(compared)) + "\n")
+                sys.stdout.write("\n".join(comparison_lines(compared)) + "\n")
         return 0 if prediction.verdict.succeeds else 1
     match options.output:
         case "json":
-            _write(json.dumps(prediction.document(), indent=2) + "\n")
+            sys.stdout.write(json.dumps(prediction.document(), indent=2) + "\n")
         case "markdown":
-            _write(prediction_markdown(prediction))
+            sys.stdout.write(prediction_markdown(prediction))
         case _:
-            _write("\n".join(prediction_lines(prediction)) + "\n")
+            sys.stdout.write("\n".join(prediction_lines(prediction)) + "\n")
     return 0 if prediction.verdict.succeeds else 1
 
 
@@ -142,7 +142,3 @@ def _release(options: argparse.Namespace, bundle: Bundle, world: World) -> str:
     node = world.cluster.node
     mode = Mode(options.to) if options.to is not None else mode_of(node.labels if node else {})
     return check_release(chart.releases[WORKLOADS[mode].daemonset])
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(encodable(text, sys.stdout.encoding))
