@@ -1,0 +1,99 @@
+"""Every flow of a release that prints a log.
+
+A log that ends where a run ends has that run's exit code. One that ends elsewhere is cut, whatever cut it (a signal, a node that
+went away, `tail`, or that the program still runs): its exit code is not known. Where a run may end without another line, both
+are possible, and both are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from simulator.explaining.go_answers import Harvest
+from simulator.explaining.matching import Matcher
+from simulator.explaining.steering import Decision, Run, steer
+from simulator.explaining.text import LOG, Entry
+from simulator.explore.choosing import Chooser, explored
+from simulator.manager.releases import Flow
+
+MOST_RUNS: Final = 4000
+"""So many runs of one release are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A flow that prints the log. `exit_code` is None where the log ends before the run does."""
+
+    release: str
+    exit_code: int | None
+    decisions: tuple[Decision, ...]
+    doing: tuple[Decision, ...]
+    """The functions that had not returned at the last line, outermost first; none if the run ended."""
+    effects: Mapping[str, Any]
+    choices: tuple[int, ...]
+    """The witness: told these, a `Chooser` makes this very run."""
+    started: bool
+    """Was the log held against the run from its first line on?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """How far a release came: the index of the log's line at which it departs, and what it would print there."""
+
+    release: str
+    position: int
+    expected: tuple[str, ...]
+    decisions: tuple[Decision, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to."""
+
+    candidates: tuple[Candidate, ...]
+    nearest: Nearest
+    runs: int
+    complete: bool
+    """Was everything tried?"""
+
+
+def search(flow: Flow, entries: Sequence[Entry], raws: Sequence[Entry], found: Harvest, *, started: bool) -> Found:
+    """The flows of a release that print these lines. `started`: the first of them is the run's first."""
+    kept: dict[tuple[Any, ...], Candidate] = {}
+    expected: dict[int, dict[str, None]] = {}
+    furthest = -1
+    runs = 0
+
+    def attempt(chooser: Chooser) -> tuple[Run, Matcher]:
+        matcher = Matcher(entries, LOG, started=started)
+        return steer(flow, matcher, found, chooser), matcher
+
+    for choices, (run, matcher) in explored(attempt, MOST_RUNS):
+        runs += 1
+        if not run.fits:
+            if run.position >= furthest:
+                furthest = run.position
+                expected.setdefault(run.position, {})[run.expected] = None
+            continue
+        if matcher.unexplained(raws) is not None:
+            continue
+        for candidate in _candidates(flow.release.tag, run, choices, started=started):
+            kept.setdefault((candidate.exit_code, candidate.decisions), candidate)
+    return Found(
+        tuple(kept.values()),
+        Nearest(flow.release.tag, max(furthest, 0), tuple(text for text in expected.get(furthest, {}) if text)),
+        runs,
+        runs < MOST_RUNS,
+    )
+
+
+def _candidates(tag: str, run: Run, choices: tuple[int, ...], *, started: bool) -> list[Candidate]:
+    out = []
+    if run.exit_code is not None:
+        out.append(Candidate(tag, run.exit_code, run.decisions, (), run.effects, choices, started))
+    if run.exit_code is None or run.acted_since:
+        before = run.decisions[: run.at_last_line]
+        out.append(Candidate(tag, None, before, run.open_steps, run.effects, choices, started))
+    return out
