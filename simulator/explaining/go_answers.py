@@ -7,14 +7,16 @@ labels, errnos) are taken out of the log beforehand. Where the log has ended, or
 from __future__ import annotations
 
 import errno
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
 from simulator import labels
 from simulator import messages as m
+from simulator.config import UNINSTALL_DRIVER
 from simulator.explaining.matching import Matcher, hole, is_row
 from simulator.explaining.text import Entry, squeezed
 from simulator.explore.answers import Answers, Failure, Stay, gpu_pod, pod
@@ -34,6 +36,12 @@ _DAEMONSET_GONE: Final = re.compile(r'daemonsets\.apps "[^"]*" not found')
 _WAITING_FOR_PODS: Final = re.compile(r"Waiting for (\d+) daemon set pod")
 _FAILURE_FOLLOWS: Final = frozenset({squeezed(m.CLEANING_UP_ON_FAILURE), squeezed(m.GPU_DRAIN_FAILED)})
 """Info lines that may be the first to show a failure."""
+_ENDS_AT_ONCE: Final = frozenset({"fetch_current_labels", "fetch_auto_upgrade_annotation", "disable_containerized_driver", "cordon_node"})
+"""Steps whose failure is the program's end."""
+_FIRST_WAITS: Final = frozenset({labels.WAITED_FOR[0].app, "nvidia-dra-driver-kubelet-plugin"})
+"""Where the beginning of the log is missing, the failure of one wait stands for those of all that end the run alike."""
+_GOES_ON: Final = frozenset({"nv_drain_node", "cleanup_driver"})
+"""Steps after whose failure the program does something else."""
 _ERRNOS: Final[Mapping[str, int]] = {errno_text(number): number for number in sorted(errno.errorcode, reverse=True)}
 
 
@@ -49,6 +57,12 @@ class Harvest:
     gpu_pods: tuple[str, ...] = ()
     blocked: dict[str, Failure] = field(default_factory=dict)
     """Pod -> why its eviction is retried."""
+    failed: bool = False
+    """Does a line tell of a failure?"""
+    usages: tuple[tuple[tuple[str, ...], Mapping[str, str]], ...] = ()
+    """Command lines and environments that may have been refused as the log says."""
+    client_failure: str = ""
+    """Why the client for the API server could not be made."""
     rows: tuple[str, ...] = ()
     """Rows of the table of modules that stand beside the log."""
 
@@ -57,7 +71,7 @@ _NODE_NAMES: Final = (
     re.compile(r"(?:Cordoning|Uncordoning|Draining) node (.*?)(?: of any GPU pods(?:\.\.\.)?)?\Z", re.DOTALL),
     re.compile(r"Labeling node (.*) with nvidia\.com/"),
     re.compile(r"Failed to update labels on node (.*?), ?retrying"),
-    re.compile(r"failed to (?:get|update the labels of|list pods on) node (.*?): "),
+    re.compile(r"failed to (?:get|update the labels of|list pods on) node (.*?)(?: annotation)?: "),
     re.compile(r"Auto eviction of GPU pods on node (.*) is disabled by"),
     re.compile(r"could not automatically proceed on node (.*?) because"),
 )
@@ -88,7 +102,12 @@ def harvest(entries: Iterable[Entry], raws: Iterable[Entry]) -> Harvest:
         for pattern in _NODE_NAMES:
             if match := pattern.search(message):
                 nodes[match[1]] = None
-        if entry.level not in ("info", ""):
+        if entry.level == "fatal":
+            found.usages = tuple(_usages(message))
+            if message.startswith(m.FAILED_TO_CREATE_MANAGER + ": "):
+                found.client_failure = message.removeprefix(m.FAILED_TO_CREATE_MANAGER + ": ")
+        if entry.level != "info" or squeezed(message) in _FAILURE_FOLLOWS:
+            found.failed = True
             for text in _words_of_errnos(entry.whole):
                 numbers[text] = None
     for raw in raws:
@@ -108,6 +127,41 @@ def harvest(entries: Iterable[Entry], raws: Iterable[Entry]) -> Harvest:
     return found
 
 
+_PARSED: Final = re.compile(r'could not parse ("(?:[^"\\\\]|\\\\.)*") as \w+ value from environment variable "(\w+)"')
+_INVALID: Final = re.compile(r'invalid (?:boolean )?value ("(?:[^"\\\\]|\\\\.)*") for (?:flag )?-([\w-]+): parse error')
+_REFUSED: Final = re.compile(r"(?:flag provided but not defined: -|flag needs an argument: -)(.*)")
+_SYNTAX: Final = re.compile(r"bad flag syntax: (.*)")
+_TWICE: Final = re.compile(r"Cannot use two forms of the same flag: (\S+) (\S+)")
+_NO_TOPIC: Final = re.compile(r"No help topic for '(.*)'")
+_NAMED: Final = {"NODE_NAME": "NODE"}
+
+
+def _usages(message: str) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
+    """Command lines and environments that urfave/cli may refuse with this message."""
+    if message.startswith("Required flag"):
+        yield (UNINSTALL_DRIVER,), {}
+    elif match := _PARSED.match(message):
+        yield (UNINSTALL_DRIVER,), {**_NAMED, match[2]: _unquoted(match[1])}
+    elif match := _INVALID.match(message):
+        yield (f"--{match[2]}={_unquoted(match[1])}",), _NAMED
+    elif match := _REFUSED.match(message):
+        yield (f"--{match[1]}",), _NAMED
+        yield (UNINSTALL_DRIVER, f"--{match[1]}"), _NAMED
+    elif match := _SYNTAX.match(message):
+        yield (match[1],), _NAMED
+    elif match := _TWICE.match(message):
+        yield tuple(f"--{name}" for name in (match[2], match[1])), _NAMED
+    elif match := _NO_TOPIC.match(message):
+        yield ("--help", match[1]), _NAMED
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text[1:-1]
+
+
 @lru_cache(maxsize=1)
 def _errno_words() -> re.Pattern[str]:
     return re.compile("|".join(re.escape(text) for text in sorted(_ERRNOS, key=len, reverse=True)))
@@ -120,8 +174,9 @@ def _words_of_errnos(text: str) -> list[int]:
 class GoAnswers(Answers):
     """The domain of each question, for one run that is held against a log."""
 
-    def __init__(self, matcher: Matcher, found: Harvest) -> None:
+    def __init__(self, matcher: Matcher, found: Harvest, entered: Callable[[], Sequence[str]]) -> None:
         self.matcher = matcher
+        self._entered = entered
         self.found = found
         self._holes = 0
         self._blocked: dict[str, Failure] = dict(found.blocked)
@@ -133,12 +188,35 @@ class GoAnswers(Answers):
         entry = self.matcher.next
         return None if entry is None else squeezed(entry.message).startswith(tuple(map(squeezed, starts)))
 
-    def _bools(self, said: bool | None, first: bool = False) -> Sequence[bool]:  # noqa: FBT001, FBT002  # a truth value is the subject
-        return (first, not first) if said is None else (said,)
+    def _begins(self, *starts: str) -> bool:
+        """Does the log begin with one of these? It is asked while its beginning is looked for."""
+        return squeezed(self.matcher.entries[0].message).startswith(tuple(map(squeezed, starts)))
+
+    def _unless(self, usual: Any, *starts: str, other: Any) -> Sequence[Any]:
+        """The usual answer, the other one where the model then says one of these lines; both where nothing is known.
+
+        Before the beginning of the log only a line that is its first matters.
+        """
+        said = self._said(*starts)
+        if said is not None:
+            return (other,) if said else (usual,)
+        if self.matcher.started or self._begins(*starts):
+            return (usual, other)
+        return (usual,)
 
     def _may_fail(self) -> bool:
         entry = self.matcher.next
-        return entry is None or entry.level != "info" or squeezed(entry.message) in _FAILURE_FOLLOWS
+        if entry is not None:
+            return entry.level != "info" or squeezed(entry.message) in _FAILURE_FOLLOWS
+        return self.matcher.started or self._may_have_failed()
+
+    def _may_have_failed(self) -> bool:
+        """Before the beginning of the log: can what follows be the consequence of a failure here?"""
+        entered = self._entered()
+        step = entered[0] if entered else ""
+        if step in _ENDS_AT_ONCE:
+            return self.matcher.entries[0].level == "fatal"
+        return step in _GOES_ON or self.found.failed
 
     def _failure(self, status: int = 500, reason: str = "InternalError", refused: frozenset[str] = frozenset()) -> Failure:
         self._holes += 1
@@ -153,9 +231,9 @@ class GoAnswers(Answers):
             case "enable_auto_drain" | "enable_gpu_pod_eviction":
                 return (True, False)
             case "gpu_direct_rdma_enabled":
-                return self._bools(self._said("Mellanox device found", m.NO_MELLANOX))
+                return self._unless(False, "Mellanox device found", m.NO_MELLANOX, m.RDMA_ENABLED, "Waiting for MOFED", other=True)
             case "force_reinstall":
-                return self._bools(self._said(m.FORCE_REINSTALL))
+                return self._unless(False, m.FORCE_REINSTALL, other=True)
             case "use_host_mofed":
                 return (False, True)
             case "node_name":
@@ -173,41 +251,42 @@ class GoAnswers(Answers):
 
     def variable(self, _name: str) -> Sequence[str | None]:
         """DRIVER_CONFIG_DIGEST."""
-        said = self._said(m.DIGEST_NOT_SET)
-        return ("digest", None) if said is None else (None,) if said else ("digest",)
+        return self._unless("digest", m.DIGEST_NOT_SET, other=None)
 
     # --- the host -----------------------------------------------------------------------------------------------
 
     def host_driver(self) -> Sequence[str | None]:
         """What is detected is logged at once."""
-        said = self._said("Host driver detected:")
         self._holes += 1
-        printed = hole(self._holes)
-        return (None, printed) if said is None else (printed,) if said else (None,)
+        return self._unless(None, "Host driver detected:", m.PRE_INSTALLED, "Labeling node", m.DRIVER_IS_PRE_INSTALLED, m.FAILED_TO_DISABLE, other=hole(self._holes))
 
     def unbind(self) -> Sequence[str]:
         """A failure is logged at once."""
         self._holes += 1
-        said = self._said(m.UNBIND_FAILED)
-        return ("", hole(self._holes)) if said is None else (hole(self._holes),) if said else ("",)
+        failed = any("failed to unbind vfio-pci" in entry.message for entry in self._rest())
+        if not self.matcher.started and failed:
+            return ("", hole(self._holes))
+        return self._unless("", m.UNBIND_FAILED, other=hole(self._holes))
 
     def exists(self, path: str) -> Sequence[bool]:
         """Modules, the driver's root, the PID file, MOFED's sign."""
+        module = path.removeprefix("/sys/module/")
+        entered = self._entered()
         match path:
-            case "/sys/module/nvidia":
+            case "/sys/module/nvidia" if entered[-1:] != ["unload_driver"]:
                 return (True, False)
             case "/sys/module/nouveau":
-                return self._bools(self._said(m.UNLOADING_NOUVEAU))
-            case _ if path.startswith("/sys/module/"):
-                return (bool(self._said(f"Failed to unload kernel module {path.removeprefix('/sys/module/')}:")),)
+                return self._unless(False, m.UNLOADING_NOUVEAU, m.NOUVEAU_UNLOADED, m.FAILED_TO_UNLOAD_NOUVEAU, other=True)
+            case _ if module != path:
+                failing = module == "nvidia" and self.matcher.next is None and "cleanup_driver" in entered
+                said = bool(self._said(f"Failed to unload kernel module {module}:"))
+                return (False, True) if failing else (said,)
             case _ if path == DRIVER_ROOT:
-                said = self._said(m.NOTHING_TO_UNMOUNT)
-                return (True, False) if said is None else (not said,)
+                return self._unless(True, m.NOTHING_TO_UNMOUNT, other=False)
             case _ if path == DRIVER_PID_FILE:
-                return (bool(self._said("Failed to remove PID file")),)
+                return self._unless(False, "Failed to remove PID file", other=True)
             case _:
-                said = self._said(m.WAITING_FOR_MOFED)
-                return (True, False) if said is None else (not said,)
+                return self._unless(True, m.WAITING_FOR_MOFED, other=False)
 
     def file(self, path: str) -> Sequence[str | int]:
         """The state file, /proc/modules, the vendor of a PCI function."""
@@ -217,12 +296,15 @@ class GoAnswers(Answers):
         if path == "/proc/modules":
             return self._proc_modules(entry)
         if entry is None:
-            return ("digest", "another", errno.ENOENT)
+            missing = self.matcher.started or self._begins(m.NO_PREVIOUS_CONFIG, "Failed to read driver config state file")
+            return ("another", "digest", *((errno.ENOENT, *self._numbers()) if missing else ()))
         if self._said("Failed to read driver config state file"):
             return self._numbers()
         return (errno.ENOENT,) if self._said(m.NO_PREVIOUS_CONFIG) else ("digest", "another")
 
     def _proc_modules(self, entry: Entry | None) -> Sequence[str | int]:
+        if entry is None and "unload_driver" in self._entered():
+            return ("".join(f"{line}\n" for line in self._table()),)
         if entry is None:
             return ("mlx5_core 1 0 - Live 0x0\n", "")
         if self._said("Failed to list kernel modules", "Failed to read /proc/modules"):
@@ -234,12 +316,13 @@ class GoAnswers(Answers):
     def _table(self) -> list[str]:
         """The lines of /proc/modules that make the table that follows."""
         lines = []
-        for entry in self.matcher.entries[self.matcher.position + 1 :]:
+        begun = self.matcher.started or self._begins(m.MODULE_TABLE_HEADER)
+        for entry in self.matcher.entries[self.matcher.position + begun :]:
             words = entry.message.split()
             if entry.message.startswith("error parsing module size"):
-                lines.append(f"nvidia {words[4]} 0 -")
+                lines.append(f"nvidia {words[4].rstrip(':')} 0 -")
             elif entry.message.startswith("error parsing module ref count"):
-                lines.append(f"nvidia 0 {words[5]} -")
+                lines.append(f"nvidia 0 {words[5].rstrip(':')} -")
             elif entry.message.startswith("Error reading /proc/modules"):
                 lines.append(_TOO_LONG)
             elif is_row(entry):
@@ -260,6 +343,8 @@ class GoAnswers(Answers):
 
     def remove(self, _path: str) -> Sequence[int]:
         """A failure is logged at once."""
+        if self.matcher.next is None and self._begins("Failed to remove PID file"):
+            return (0, *self._numbers())
         return self._numbers() if self._said("Failed to remove PID file") else (0,)
 
     def unload(self, module: str) -> Sequence[int]:
@@ -267,31 +352,30 @@ class GoAnswers(Answers):
         if module == "nouveau":
             said = self._said(m.FAILED_TO_UNLOAD_NOUVEAU)
             return (0, *self._numbers()) if said is None else self._numbers() if said else (0,)
+        if self.matcher.next is None:
+            return self._numbers()
         return self._numbers() if self._said(f"Failed to unload kernel module {module}:") else (0,)
 
     def unmount(self, path: str) -> Sequence[int]:
-        """A root that stays is an error."""
-        points = self._stuck()
-        if path in points and self._said(f"Successfully unmounted {path} ") is not True:
-            return (0, points[path])
-        return (0,)
+        """A root that stays is an error, whose text may never be shown."""
+        number = self._stuck().get(path, errno.EINVAL)
+        if self.matcher.next is None:
+            return (0, number) if self.matcher.started or self.found.failed or self._begins(m.RETRYING_WITH_DRAIN) else (0,)
+        return (0,) if self._said("Successfully unmounted") else (number,)
 
     def mount_points(self) -> Sequence[Sequence[str] | int]:
         """Those that could not be unmounted."""
         return (tuple(self._stuck()),)
 
     def _stuck(self) -> dict[str, int]:
-        """Mount point -> why it stays, the root among them."""
+        """Mount point -> why it stays."""
         for entry in reversed(self.matcher.entries):
             found = _UNMOUNT.search(entry.whole) if "failed to recursively unmount" in entry.message else None
             if found is not None:
                 points = {found[3]: found[4]} if found[3] else {}
-                points |= {found[1]: found[2]}
-                if DRIVER_ROOT not in points:
-                    points = {**points, DRIVER_ROOT: found[2]} if len(points) == 1 and not found[3] else points
-                known = {point: _ERRNOS.get(text.strip(), errno.EIO) for point, text in points.items()}
-                return known if DRIVER_ROOT in known else {**known, DRIVER_ROOT: errno.EINVAL}
-        return {}
+                points[found[1]] = found[2]
+                return {point: _ERRNOS.get(text.strip(), errno.EIO) for point, text in points.items()}
+        return {DRIVER_ROOT: errno.EBUSY}
 
     # --- the cluster --------------------------------------------------------------------------------------------
 
@@ -314,13 +398,18 @@ class GoAnswers(Answers):
         """As it is logged."""
         return (self.found.policy,) if self.found.policy is not None else ("", "true")
 
+    def cordoned(self) -> Sequence[bool]:
+        """It only matters where lifting the cordon may have failed."""
+        return (False, True) if self._may_fail() else (False,)
+
     def node(self, _method: str) -> Sequence[Failure | None]:
         """A failure shows in the next line."""
         return (None, self._failure()) if self._may_fail() else (None,)
 
     def operand_pods(self, app: str) -> Sequence[Sequence[Object] | Stay | Failure]:
         """They go, or they stay for five minutes, or cannot be listed."""
-        if not self._may_fail():
+        named = app in _FIRST_WAITS or self.matcher.started or self._begins("Failed to wait for")
+        if not self._may_fail() or not named:
             return ((),)
         stay = Stay((pod(_NAMESPACE, app),))
         return ((), stay, self._failure(refused=frozenset({DEADLINE_EXCEEDED})))
@@ -339,6 +428,8 @@ class GoAnswers(Answers):
 
     def _gpu_pods(self) -> Sequence[Sequence[Object] | Stay | Failure]:
         failures = (self._failure(),) if self._may_fail() else ()
+        if not self.matcher.started:
+            return self._unseen_gpu_pods(failures)
         if self._said(m.NO_GPU_PODS):
             return ((),)
         evicted = tuple(gpu_pod(*_parted(name)) for name in self.found.gpu_pods)
@@ -355,6 +446,17 @@ class GoAnswers(Answers):
         blocked = (gpu_pod(_NAMESPACE, "gpu-pod", owner="DaemonSet"),)
         return ((), some, blocked, *failures)
 
+    def _unseen_gpu_pods(self, failures: Sequence[Failure]) -> Sequence[Sequence[Object] | Stay | Failure]:
+        """Before the beginning of the log: there were none, some that went, or something failed."""
+        some = tuple(gpu_pod(*_parted(name)) for name in self.found.gpu_pods) or (gpu_pod("default", "gpu-pod"),)
+        seen: list[Sequence[Object] | Stay | Failure] = [()]
+        if self._begins("GPU pod - ", m.DELETING_GPU_PODS) or self.found.gpu_pods:
+            seen.append(some)
+        if self._begins(m.CANNOT_DELETE_ALL, "error reported by drain helper"):
+            texts = (entry.message for entry in self.matcher.entries if entry.message.startswith("error reported by"))
+            seen.append(self._stuck_pods(texts) or (gpu_pod(_NAMESPACE, "gpu-pod", owner="DaemonSet"),))
+        return (*seen, *failures)
+
     def _pods_of_drain(self) -> Sequence[Sequence[Object] | Stay | Failure]:
         """No pods, pods that stop the drain, pods whose eviction panics."""
         if not self._may_fail():
@@ -365,7 +467,7 @@ class GoAnswers(Answers):
         failures = (stuck,) if stuck else (self._failure(refused=frozenset({DEADLINE_EXCEEDED})),)
         if self.matcher.next is None:
             return ((), panics, *failures)
-        return failures
+        return ((), *failures)
 
     def _stuck_pods(self, texts: Iterable[str]) -> tuple[Object, ...]:
         pods: list[Object] = []

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from simulator.clock import VirtualClock
-from simulator.config import PREFLIGHT_CHECK, UNINSTALL_DRIVER
+from simulator import messages as m
+from simulator.config import PREFLIGHT_CHECK, UNINSTALL_DRIVER, read
 from simulator.explaining.go_answers import GoAnswers, Harvest
 from simulator.explaining.matching import Cut, Departed, Matcher
 from simulator.explore.choosing import Chooser
@@ -20,10 +21,12 @@ from simulator.gocompat import GoError, GoPanic
 from simulator.kube.clientset import Clientset
 from simulator.kube.rest import Connection, RestClient
 from simulator.manager.kubernetes import KubeClient
+from simulator.manager.log import Log
 from simulator.manager.program import FAILURE, PANIC
 from simulator.manager.releases import Flow
 from simulator.manager.steps import DriverManager
 from simulator.ports import Server
+from simulator.urfave import End
 
 _SERVER: Final = Server("https://kubernetes", "kubernetes:443")
 
@@ -64,6 +67,10 @@ class Recorder:
     def __init__(self) -> None:
         self.decisions: list[Decision] = []
         self.stack: list[Decision] = []
+
+    def entered(self) -> list[str]:
+        """The functions that have not returned, outermost first."""
+        return [decision.step for decision in self.stack]
 
     def asker(self) -> str:
         """The innermost function that was entered."""
@@ -176,7 +183,7 @@ def steer(flow: Flow, matcher: Matcher, found: Harvest, chooser: Chooser) -> Run
     run = Run(fits=False, exit_code=None)
     recorder = Recorder()
     output = _Output(matcher, chooser, recorder, run)
-    answers = GoAnswers(matcher, found)
+    answers = GoAnswers(matcher, found, recorder.entered)
     clock = _Clock(run)
     host = _Host(chooser, answers, run)
     cluster = _Cluster(chooser, answers, recorder.asker, run)
@@ -246,14 +253,16 @@ class _Cluster(LazyCluster):
 def _main(flow: Flow, chooser: Chooser, answers: GoAnswers, ports: tuple[Any, ...], recorder: Recorder) -> int:
     """`main` from where the settings are read and the client is made."""
     host, cluster, clock, output = ports
-    command = chooser.choose("command", (UNINSTALL_DRIVER, PREFLIGHT_CHECK))
+    found = answers.found
+    if found.client_failure or found.usages:
+        return _refused(flow, chooser, found, output, recorder)
+    entries = answers.matcher.entries
+    checks = bool(entries) and "reflight" in entries[0].message
+    command = PREFLIGHT_CHECK if checks else UNINSTALL_DRIVER
     settings: Any = LazySettings(chooser, answers, {"command": command})
     connection = Connection(cluster, clock, _SERVER)
     clientset = Clientset(RestClient(connection, clock, output, flow.libraries, lambda: "0101 00:00:00.000000       1"))
     steps_type, client_type = _traced(flow.steps, flow.client)
-    log_owner: Any = None
-    from simulator.manager.log import Log
-
     log_owner = Log(output)
     kube = client_type(clientset, clock, output, _Chance(), log_owner)
     steps = steps_type(settings, LazyVariables(chooser, answers), host, clock, output, kube)
@@ -270,3 +279,20 @@ def _main(flow: Flow, chooser: Chooser, answers: GoAnswers, ports: tuple[Any, ..
         output.stderr(f"panic: {panic}\n")
         return PANIC
     return 0
+
+
+def _refused(flow: Flow, chooser: Chooser, found: Harvest, output: Any, recorder: Recorder) -> int:
+    """A run that ends before it does anything: its settings are refused, or no client can be made."""
+    if found.client_failure:
+        text = f"{m.FAILED_TO_CREATE_MANAGER}: {found.client_failure}"
+        recorder.decisions.append(Decision("new_driver_manager", "", f"failed: {found.client_failure}"))
+        Log(output).fatal(text)
+        return FAILURE
+    args, env = chooser.choose("settings", found.usages)
+    ended = read(flow.flags, args, env)
+    if not isinstance(ended, End) or ended.fatal is None:
+        raise Departed
+    recorder.decisions.append(Decision("main", "settings", f"failed: {ended.fatal}"))
+    output.stdout(ended.stdout)
+    output.log("fatal", ended.fatal)
+    return FAILURE

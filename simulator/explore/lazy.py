@@ -65,9 +65,10 @@ class LazyHost:
         if not there:
             raise FileNotFoundError(2, strerror(2), path)
 
+
     def is_loaded(self, module: str) -> bool:
-        """Is a module loaded? One that is not may not come back by itself."""
-        if module not in self.loaded:
+        """Is a module loaded? Others may unload one meanwhile; one that is not loaded stays so."""
+        if self.loaded.get(module, True):
             self.loaded[module] = self._choose(module, self._answers.exists(f"/sys/module/{module}"))
         return self.loaded[module]
 
