@@ -40,8 +40,19 @@ _ENDS_AT_ONCE: Final = frozenset({"fetch_current_labels", "fetch_auto_upgrade_an
 """Steps whose failure is the program's end."""
 _FIRST_WAITS: Final = frozenset({labels.WAITED_FOR[0].app, "nvidia-dra-driver-kubelet-plugin"})
 """Where the beginning of the log is missing, the failure of one wait stands for those of all that end the run alike."""
-_GOES_ON: Final = frozenset({"nv_drain_node", "cleanup_driver"})
-"""Steps after whose failure the program does something else."""
+_LAST_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "fetch_current_labels": (m.FAILED_TO_FETCH_LABELS,),
+    "fetch_auto_upgrade_annotation": (m.FAILED_TO_FETCH_ANNOTATION,),
+    "disable_containerized_driver": (m.FAILED_TO_DISABLE,),
+    "evict_all_gpu_operator_components": (m.FAILED_TO_EVICT_OPERANDS,),
+    "cordon_node": (m.FAILED_TO_CORDON,),
+    "before_unloading": (m.FAILED_TO_CHECK_CLAIM_HOLDERS, m.CLAIMS_STILL_HELD[:20], m.FAILED_TO_EVICT_KUBELET_PLUGIN),
+    "evict_kubelet_plugin": (m.FAILED_TO_EVICT_KUBELET_PLUGIN,),
+    "drain_node": (m.FAILED_TO_DRAIN,),
+    "unbind_vfio_pci": (m.FAILED_TO_UNBIND,),
+    "nv_drain_node": (m.CANNOT_PROCEED, m.FAILED_TO_DRAIN, m.FAILED_TO_CLEAN_UP_DRIVER, m.FAILED_TO_UNINSTALL, "failed to", "cannot"),
+}
+"""Step -> how the last line of a run begins that it made fail."""
 _ERRNOS: Final[Mapping[str, int]] = {errno_text(number): number for number in sorted(errno.errorcode, reverse=True)}
 
 
@@ -214,9 +225,12 @@ class GoAnswers(Answers):
         """Before the beginning of the log: can what follows be the consequence of a failure here?"""
         entered = self._entered()
         step = entered[0] if entered else ""
-        if step in _ENDS_AT_ONCE:
-            return self.matcher.entries[0].level == "fatal"
-        return step in _GOES_ON or self.found.failed
+        if step in _ENDS_AT_ONCE and self.matcher.entries[0].level != "fatal":
+            return False
+        last = self.matcher.entries[-1]
+        if last.level == "fatal" and step in _LAST_WORDS:
+            return last.message.startswith(_LAST_WORDS[step])
+        return self.found.failed or self._begins(m.ATTEMPTING_DRAIN, m.DRAINING.partition("%")[0])
 
     def _failure(self, status: int = 500, reason: str = "InternalError", refused: frozenset[str] = frozenset()) -> Failure:
         self._holes += 1
@@ -297,6 +311,9 @@ class GoAnswers(Answers):
             return self._proc_modules(entry)
         if entry is None:
             missing = self.matcher.started or self._begins(m.NO_PREVIOUS_CONFIG, "Failed to read driver config state file")
+            kept = any(entry.message.startswith((m.ALREADY_LOADED[:40], m.CLEANING_STALE)) for entry in self.matcher.entries)
+            if kept and not self.matcher.started:
+                return ("digest",)
             return ("another", "digest", *((errno.ENOENT, *self._numbers()) if missing else ()))
         if self._said("Failed to read driver config state file"):
             return self._numbers()
@@ -396,7 +413,13 @@ class GoAnswers(Answers):
 
     def annotation(self, _key: str) -> Sequence[str]:
         """As it is logged."""
-        return (self.found.policy,) if self.found.policy is not None else ("", "true")
+        if self.found.policy is not None:
+            return (self.found.policy,)
+        said = {squeezed(entry.message) for entry in self.matcher.entries}
+        if squeezed(m.POLICY_DISABLED) in said:
+            return ("",)
+        owned = any("by the upgrade policy" in text or "bytheupgradepolicy" in text or "hasbeensuperseded" in text for text in said)
+        return ("true",) if owned else ("", "true")
 
     def cordoned(self) -> Sequence[bool]:
         """It only matters where lifting the cordon may have failed."""

@@ -7,7 +7,7 @@ are possible, and both are found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from simulator.explaining.text import LOG, Entry
 from simulator.explore.choosing import Chooser, explored
 from simulator.manager.releases import Flow
 
+_MOST_UNUSUAL: Final = 4
 MOST_RUNS: Final = 4000
 """So many runs of one release are tried."""
 
@@ -70,7 +71,7 @@ def search(flow: Flow, entries: Sequence[Entry], raws: Sequence[Entry], found: H
         matcher = Matcher(entries, LOG, started=started)
         return steer(flow, matcher, found, chooser), matcher
 
-    for choices, (run, matcher) in explored(attempt, MOST_RUNS):
+    for choices, (run, matcher) in _attempts(attempt, kept, started=started):
         runs += 1
         if not run.fits:
             if run.position >= furthest:
@@ -87,6 +88,19 @@ def search(flow: Flow, entries: Sequence[Entry], raws: Sequence[Entry], found: H
         runs,
         runs < MOST_RUNS,
     )
+
+
+def _attempts(
+    attempt: Callable[[Chooser], tuple[Run, Matcher]], kept: Mapping[Any, Any], *, started: bool
+) -> Iterator[tuple[tuple[int, ...], tuple[Run, Matcher]]]:
+    """Every run; where the beginning of the log is missing, with as few unusual answers before it as will do."""
+    if started:
+        yield from explored(attempt, MOST_RUNS)
+        return
+    for bound in range(_MOST_UNUSUAL + 1):
+        yield from explored(attempt, MOST_RUNS, bound)
+        if kept:
+            return
 
 
 def _candidates(tag: str, run: Run, choices: tuple[int, ...], *, started: bool) -> list[Candidate]:

@@ -5,6 +5,7 @@ What is noted on the way are the *decisions*: the outcome of each of upstream's 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -149,6 +150,14 @@ def _traced(steps: type[DriverManager], client: type[KubeClient]) -> tuple[type[
     return type("Steered", (steps,), noted), type("SteeredClient", (client,), asked)
 
 
+ONCE: Final = re.compile(
+    "Starting driver|Fetching current|Getting current value|Current value of|Shutting down|Checking if|Host driver|The NVIDIA driver is"
+    "|NVIDIA GPU driver is|Cordoning|Draining|Identifying|Unbinding|Successfully un(?:installed|loaded)|GPUDirectRDMA|Mellanox|No Mellanox"
+    "|DRIVER_CONFIG_DIGEST|No previous|No NVIDIA driver|No GPU pods|Deleting GPU|Cannot delete|Attempting|Driver uninstallation|failed to"
+)
+"""Lines that no run prints twice."""
+
+
 class _Output:
     """The program's streams, held against the log."""
 
@@ -158,7 +167,7 @@ class _Output:
     def log(self, level: str, message: str) -> None:
         matcher = self._matcher
         if not matcher.started:
-            if not matcher.fits(level, message) or not self._chooser.choose("begins", (True, False)):
+            if not matcher.fits(level, message) or not self._begins(message):
                 return
             matcher.started = True
         matcher.see(level, message)
@@ -166,6 +175,10 @@ class _Output:
         run.at_last_line = len(recorder.decisions)
         run.open_steps = tuple(recorder.stack)
         run.acted_since = False
+
+    def _begins(self, message: str) -> bool:
+        """Does the log begin here? A line that a run prints once leaves no choice."""
+        return bool(ONCE.match(message)) or self._chooser.choose("begins", (True, False), free=True)
 
     def stdout(self, text: str) -> None:
         self._matcher.aside(text)
@@ -183,6 +196,7 @@ def steer(flow: Flow, matcher: Matcher, found: Harvest, chooser: Chooser) -> Run
     run = Run(fits=False, exit_code=None)
     recorder = Recorder()
     output = _Output(matcher, chooser, recorder, run)
+    chooser.is_bounded = lambda: not matcher.started
     answers = GoAnswers(matcher, found, recorder.entered)
     clock = _Clock(run)
     host = _Host(chooser, answers, run)

@@ -23,19 +23,33 @@ class Choice(NamedTuple):
 
 
 class Chooser:
-    """Answers questions: the first ones as it is told to, each later one with its first answer."""
+    """Answers questions: the first ones as it is told to, each later one with its first answer.
 
-    __slots__ = ("_told", "taken")
+    `bound`: so many answers may be another than the first, while `is_bounded`; after them there is no choice.
+    """
 
-    def __init__(self, told: Sequence[int] = ()) -> None:
+    __slots__ = ("_left", "_told", "is_bounded", "taken")
+
+    def __init__(self, told: Sequence[int] = (), bound: int | None = None) -> None:
         self._told = told
+        self._left = bound
+        self.is_bounded: Callable[[], bool] = _never
+        """Does the bound hold now?"""
         self.taken: list[Choice] = []
 
-    def choose(self, question: str, answers: Sequence[Answer]) -> Answer:
-        """One of the answers, of which there is at least one; that of a question with a single answer is no choice."""
+    def choose(self, question: str, answers: Sequence[Answer], *, free: bool = False) -> Answer:
+        """One of the answers, of which there is at least one; that of a question with a single answer is no choice.
+
+        A `free` one does not count against the bound.
+        """
         if len(answers) == 1:
             return answers[0]
+        bounded = self._left is not None and not free and self.is_bounded()
+        if bounded and self._left == 0:
+            return answers[0]
         index = self._told[len(self.taken)] if len(self.taken) < len(self._told) else 0
+        if bounded and index:
+            self._left -= 1  # type: ignore[operator]  # it is a number, or the bound would not hold
         self.taken.append(Choice(question, index, len(answers)))
         return answers[index]
 
@@ -45,13 +59,17 @@ class Chooser:
         return tuple(choice.index for choice in self.taken)
 
 
-def explored(run: Callable[[Chooser], Result], limit: int) -> Iterator[tuple[tuple[int, ...], Result]]:
+def _never() -> bool:
+    return False
+
+
+def explored(run: Callable[[Chooser], Result], limit: int, bound: int | None = None) -> Iterator[tuple[tuple[int, ...], Result]]:
     """Every run, with the choices that make it, in lexicographic order of the choices; at most `limit` of them."""
     told: tuple[int, ...] | None = ()
     for _ in range(limit):
         if told is None:
             return
-        chooser = Chooser(told)
+        chooser = Chooser(told, bound)
         result = run(chooser)
         yield chooser.indices, result
         told = _next(chooser.taken)
