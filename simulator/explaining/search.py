@@ -13,12 +13,15 @@ from typing import Any, Final
 
 from simulator.explaining.go_answers import Harvest
 from simulator.explaining.matching import Matcher
+from simulator.explaining.shell_answers import ShellHarvest, ShellMatcher
+from simulator.explaining.shell_steering import steer as shell_steer
 from simulator.explaining.steering import Decision, Run, steer
-from simulator.explaining.text import LOG, Entry
+from simulator.explaining.text import ECHO, LOG, Entry
 from simulator.explore.choosing import Chooser, explored
-from simulator.manager.releases import Flow
+from simulator.manager.releases import Flow, ShellFlow
 
-_MOST_UNUSUAL: Final = 4
+_MOST_UNUSUAL: Final = 3
+MOST_RUNS_BEFORE_BEGINNING: Final = 600
 MOST_RUNS: Final = 4000
 """So many runs of one release are tried."""
 
@@ -61,16 +64,32 @@ class Found:
 
 
 def search(flow: Flow, entries: Sequence[Entry], raws: Sequence[Entry], found: Harvest, *, started: bool) -> Found:
-    """The flows of a release that print these lines. `started`: the first of them is the run's first."""
-    kept: dict[tuple[Any, ...], Candidate] = {}
-    expected: dict[int, dict[str, None]] = {}
-    furthest = -1
-    runs = 0
+    """The flows of a Go release that print these lines. `started`: the first of them is the run's first."""
 
     def attempt(chooser: Chooser) -> tuple[Run, Matcher]:
         matcher = Matcher(entries, LOG, started=started)
         return steer(flow, matcher, found, chooser), matcher
 
+    return _search(flow.release.tag, attempt, raws, started=started)
+
+
+def shell_search(
+    flow: ShellFlow, entries: Sequence[Entry], raws: Sequence[Entry], found: ShellHarvest, *, started: bool
+) -> Found:
+    """The same, of a shell release."""
+
+    def attempt(chooser: Chooser) -> tuple[Run, Matcher]:
+        matcher = ShellMatcher(entries, ECHO, started=started)
+        return shell_steer(flow, matcher, found, chooser), matcher
+
+    return _search(flow.release.tag, attempt, raws if not entries else (), started=started)
+
+
+def _search(tag: str, attempt: Callable[[Chooser], tuple[Run, Matcher]], raws: Sequence[Entry], *, started: bool) -> Found:
+    kept: dict[tuple[Any, ...], Candidate] = {}
+    expected: dict[int, dict[str, None]] = {}
+    furthest = -1
+    runs = 0
     for choices, (run, matcher) in _attempts(attempt, kept, started=started):
         runs += 1
         if not run.fits:
@@ -80,11 +99,11 @@ def search(flow: Flow, entries: Sequence[Entry], raws: Sequence[Entry], found: H
             continue
         if matcher.unexplained(raws) is not None:
             continue
-        for candidate in _candidates(flow.release.tag, run, choices, started=started):
+        for candidate in _candidates(tag, run, choices, started=started):
             kept.setdefault((candidate.exit_code, candidate.decisions), candidate)
     return Found(
         tuple(kept.values()),
-        Nearest(flow.release.tag, max(furthest, 0), tuple(text for text in expected.get(furthest, {}) if text)),
+        Nearest(tag, max(furthest, 0), tuple(text for text in expected.get(furthest, {}) if text)),
         runs,
         runs < MOST_RUNS,
     )
@@ -97,9 +116,12 @@ def _attempts(
     if started:
         yield from explored(attempt, MOST_RUNS)
         return
-    for bound in range(_MOST_UNUSUAL + 1):
-        yield from explored(attempt, MOST_RUNS, bound)
-        if kept:
+    runs = 0
+    for bound in range(1, _MOST_UNUSUAL + 1):
+        for found in explored(attempt, MOST_RUNS_BEFORE_BEGINNING, bound):
+            runs += 1
+            yield found
+        if kept or runs > MOST_RUNS_BEFORE_BEGINNING // 2:
             return
 
 

@@ -186,7 +186,7 @@ class _Output:
     stderr = stdout
 
 
-class _Chance:
+class Chance:
     def random(self) -> float:
         return 0.5
 
@@ -198,7 +198,7 @@ def steer(flow: Flow, matcher: Matcher, found: Harvest, chooser: Chooser) -> Run
     output = _Output(matcher, chooser, recorder, run)
     chooser.is_bounded = lambda: not matcher.started
     answers = GoAnswers(matcher, found, recorder.entered)
-    clock = _Clock(run)
+    clock = ActiveClock(run)
     host = _Host(chooser, answers, run)
     cluster = _Cluster(chooser, answers, recorder.asker, run)
     cut = False
@@ -228,7 +228,7 @@ def steer(flow: Flow, matcher: Matcher, found: Harvest, chooser: Chooser) -> Run
     return run
 
 
-class _Clock(VirtualClock):
+class ActiveClock(VirtualClock):
     """Time that passes is something that happens."""
 
     def __init__(self, run: Run) -> None:
@@ -278,7 +278,7 @@ def _main(flow: Flow, chooser: Chooser, answers: GoAnswers, ports: tuple[Any, ..
     clientset = Clientset(RestClient(connection, clock, output, flow.libraries, lambda: "0101 00:00:00.000000       1"))
     steps_type, client_type = _traced(flow.steps, flow.client)
     log_owner = Log(output)
-    kube = client_type(clientset, clock, output, _Chance(), log_owner)
+    kube = client_type(clientset, clock, output, Chance(), log_owner)
     steps = steps_type(settings, LazyVariables(chooser, answers), host, clock, output, kube)
     kube.recorder = steps.recorder = recorder  # type: ignore[attr-defined]
     try:

@@ -116,7 +116,7 @@ _LOGGED: Final = re.compile(
 _ECHOED: Final = re.compile(
     "|".join(
         (
-            *_patterns(shell_messages, {"SCRIPT", "USAGE"}),
+            *_patterns(shell_messages, {"SCRIPT", "USAGE", "IN_USE", "NOT_READY", "MISSING_NODE_NAME"}),
             r"node/\S+ (?:not labeled|labeled|already cordoned|cordoned|already uncordoned|uncordoned|drained)",
             r"pods?/\S+ (?:condition met|evicted|deleted|eviction failed|deletion failed)",
         )
@@ -128,10 +128,11 @@ _BESIDE: Final = re.compile(
     r"There are pending (?:nodes|pods).*|Following errors occurred.*|Warning: .*|"
     r"rmmod: .*|lsmod: .*|umount: .*|rm: cannot remove .*|libkmod: .*|Error: could not get list of modules.*|"
     r"/usr/local/bin/driver-manager: line \d+: .*|Usage: /usr/local/bin/driver-manager .*|"
+    r"Could not unload NVIDIA driver kernel modules, driver is in use|stat: cannot statx '/run/mellanox.*|"
     r"Error from server.*|error: .*|The connection to the server .*|Unable to connect to the server: .*"
 )
 _FIRST_WORDS: Final = re.compile(
-    r"[A-Z][a-z]+ |Getting|node/|pods?/|evicting|error|panic|WARNING|rmmod|lsmod|umount|rm:|libkmod|/usr/local/bin/driver|[IWEF]\d{4} |"
+    r"[A-Z][a-z]+ |NVIDIA|node/|pods?/|evicting|error|panic|WARNING|rmmod|lsmod|umount|rm:|libkmod|/usr/local/bin/driver|[IWEF]\d{4} |"
     r"NODE_NAME|GPUDirect|nvidia|stat:|  File|Could|gdrdrv|mlx5"
 )
 

@@ -80,6 +80,10 @@ class Answers:
         """The node's label, "" for none."""
         return ("true", "")
 
+    def blank(self, _key: str) -> Sequence[bool]:
+        """Is a label without a value there at all?"""
+        return (False,)
+
     def annotation(self, _key: str) -> Sequence[str]:
         """The node's annotation, "" for none."""
         return ("", "true")

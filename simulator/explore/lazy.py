@@ -127,8 +127,8 @@ class LazyHost:
 class _Values(Mapping[str, str]):
     """Labels or annotations that are made up when they are looked at."""
 
-    def __init__(self, known: dict[str, str], ask: Callable[[str], str]) -> None:
-        self._known, self._ask = known, ask
+    def __init__(self, known: dict[str, str], ask: Callable[[str], str], is_blank: Callable[[str], bool]) -> None:
+        self._known, self._ask, self._is_blank = known, ask, is_blank
 
     def __getitem__(self, key: str) -> str:
         if key not in self._known:
@@ -137,13 +137,17 @@ class _Values(Mapping[str, str]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value, made up where it is not known."""
-        return self[key] or default
+        value = self[key]
+        return value if value or self._is_blank(key) else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def __bool__(self) -> bool:
+        return True  # there is more than is known
 
 
 class LazyCluster:
@@ -159,6 +163,7 @@ class LazyCluster:
         self.gone: list[str] = []
         """The pods that were evicted or deleted."""
         self._stay: dict[str, Stay] = {}
+        self._set: set[str] = set()
 
     def request(self, request: Request) -> Response:
         """Answer a request."""
@@ -186,7 +191,9 @@ class LazyCluster:
             return Response(200, self._node_document(name))
         body = request.body or {}
         self.patches.append(body)
-        self.labels.update(body.get("metadata", {}).get("labels", {}))
+        changed = body.get("metadata", {}).get("labels", {})
+        self.labels.update(changed)
+        self._set.update(changed)
         if "unschedulable" in body.get("spec", {}):
             self.cordoned = bool(body["spec"]["unschedulable"])
         return _OK
@@ -195,13 +202,21 @@ class LazyCluster:
         return {
             "metadata": {
                 "name": name,
-                "labels": _Values(self.labels, lambda key: self._choose(f"label {key}", self._answers.label(key))),
+                "labels": _Values(
+                    self.labels, lambda key: self._choose(f"label {key}", self._answers.label(key)), self._is_blank
+                ),
                 "annotations": _Values(
-                    self.annotations, lambda key: self._choose(f"annotation {key}", self._answers.annotation(key))
+                    self.annotations,
+                    lambda key: self._choose(f"annotation {key}", self._answers.annotation(key)),
+                    lambda _: False,
                 ),
             },
             "spec": _Spec(self),
         }
+
+    def _is_blank(self, key: str) -> bool:
+        """Has the node a label that has no value?"""
+        return key in self._set or self._choose(f"blank {key}", self._answers.blank(key))
 
     def is_cordoned(self) -> bool:
         """Is the node unschedulable?"""
