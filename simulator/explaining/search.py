@@ -21,7 +21,8 @@ from simulator.explore.choosing import Chooser, explored
 from simulator.manager.releases import Flow, ShellFlow
 
 _MOST_UNUSUAL: Final = 3
-MOST_RUNS_BEFORE_BEGINNING: Final = 600
+_MOST_RUNS_BEFORE_BEGINNING: Final = 300
+"""So many runs of one release are tried where the beginning of the log is missing."""
 MOST_RUNS: Final = 4000
 """So many runs of one release are tried."""
 
@@ -105,7 +106,7 @@ def _search(tag: str, attempt: Callable[[Chooser], tuple[Run, Matcher]], raws: S
         tuple(kept.values()),
         Nearest(tag, max(furthest, 0), tuple(text for text in expected.get(furthest, {}) if text)),
         runs,
-        runs < MOST_RUNS,
+        runs < (MOST_RUNS if started else _MOST_RUNS_BEFORE_BEGINNING),
     )
 
 
@@ -118,10 +119,10 @@ def _attempts(
         return
     runs = 0
     for bound in range(1, _MOST_UNUSUAL + 1):
-        for found in explored(attempt, MOST_RUNS_BEFORE_BEGINNING, bound):
-            runs += 1
+        for found in explored(attempt, _MOST_RUNS_BEFORE_BEGINNING - runs, bound):
             yield found
-        if kept or runs > MOST_RUNS_BEFORE_BEGINNING // 2:
+            runs += 1
+        if kept:
             return
 
 

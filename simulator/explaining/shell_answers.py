@@ -42,6 +42,7 @@ _NODE_NAMES: Final = (
 _LABEL: Final = re.compile(r"Current value of '([^'=]+)=(.*)'", re.DOTALL)
 _POLICY: Final = re.compile(r"Current value of AUTO_UPGRADE_POLICY_ENABLED=(.*)'")
 _CUSTOM: Final = re.compile(r"Getting current value of the '([^']+)' node label used")
+_CUSTOM_VALUE: Final = re.compile(r"(?:Shutting down|Restarting) GPU clients using node selector label ([^=]+)=(.*)")
 _POD: Final = re.compile(r"pod/(\S+) (condition met|evicted|deleted|eviction failed|deletion failed)")
 _LOADED: Final = re.compile(r"nvidia driver module is already loaded with refcount (.*)")
 
@@ -76,6 +77,9 @@ def harvest(entries: Sequence[Entry], raws: Iterable[Entry]) -> ShellHarvest:
             found.policy = match[1]
         elif match := _CUSTOM.match(message):
             found.custom_label = match[1]
+        elif match := _CUSTOM_VALUE.match(message):
+            found.custom_label = match[1]
+            found.labels.setdefault(match[1], match[2])
     for raw in raws:
         if raw.message.startswith("evicting pod ") and "/" in raw.message:
             namespace, _, name = raw.message.removeprefix("evicting pod ").strip().partition("/")
@@ -222,6 +226,8 @@ class ShellAnswers(Answers):
             labels.SANDBOX_DEVICE_PLUGIN: "sandbox-device-plugin",
             labels.VGPU_DEVICE_MANAGER: "vgpu-device-manager",
         }
+        if key == labels.MIG_MANAGER and not self.matcher.started and not self._ever(m.WAITING % waits[key]):
+            return ("", "true")
         if key in waits:
             return ("true" if self._ever(m.WAITING % waits[key]) else "",)
         if key == NODE_TYPE:
@@ -230,6 +236,8 @@ class ShellAnswers(Answers):
 
     def blank(self, _key: str) -> Sequence[bool]:
         """A label that has its value already is told."""
+        if not self.matcher.started:
+            return (False, True) if " not labeled" in self.matcher.entries[0].message else (False,)
         return (self._said_not_labeled(),)
 
     def _said_not_labeled(self) -> bool:
@@ -256,9 +264,12 @@ class ShellAnswers(Answers):
 
     def node(self, _method: str) -> Sequence[Failure | None]:
         """A request that succeeds is told in the next line."""
+        reads = self._entered()[-1:] == ["get_node"]
         if self.matcher.next is None:
+            if reads and not self.matcher.started and not self.matcher.entries[0].message.startswith("Unable to get"):
+                return (None,)
             return (None, Failure())
-        if self._entered()[-1:] == ["get_node"]:
+        if reads:
             failed = self._said("Unable to get the value of")
         else:
             failed = not self._said("node/")

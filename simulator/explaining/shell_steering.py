@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from simulator.explaining.matching import Cut, Departed, Matcher
 from simulator.explaining.shell_answers import UNSEEN, ShellAnswers, ShellHarvest
-from simulator.explaining.steering import ActiveClock, Chance, Decision, Recorder, Run
+from simulator.explaining.steering import ONCE, ActiveClock, Chance, Decision, Recorder, Run
 from simulator.explaining.text import ROW
 from simulator.explore.choosing import Chooser
 from simulator.explore.lazy import LazyCluster, LazyHost, LazyVariables
@@ -99,7 +99,9 @@ class _Output:
     def _line(self, line: str) -> None:
         matcher = self._matcher
         if not matcher.started:
-            if not matcher.fits("", line) or not self._chooser.choose("begins", (True, False), free=True):
+            if not matcher.fits("", line):
+                return
+            if not ONCE.match(line) and not self._chooser.choose("begins", (True, False), free=True):
                 return
             matcher.started = True
         matcher.see("", line)
