@@ -21,6 +21,7 @@ SUBCOMMANDS: Final = {
     "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
     "compare": "what changes between two releases, and by which named change",
+    "explain": "from a log to the releases and decisions that print it, the node's state, and what comes next",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }

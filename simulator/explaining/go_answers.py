@@ -26,6 +26,7 @@ from simulator.kube.waiting import DEADLINE_EXCEEDED
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, MELLANOX, PCI_DEVICES
 
 _NAMESPACE: Final = "gpu-operator"
+_SERVICE_ACCOUNT: Final = "/var/run/secrets/"
 _TOO_LONG: Final = "x" * 65536
 _NAMES: Final = r"[^\s,:\[\]]+/[^\s,:\[\]]+(?:, ?[^\s,:\[\]]+/[^\s,:\[\]]+)*"
 _CANNOT_DELETE: Final = re.compile(rf"cannot delete (.*?): ({_NAMES})(?=\]|, |\Z)", re.DOTALL)
@@ -74,6 +75,8 @@ class Harvest:
     """Command lines and environments that may have been refused as the log says."""
     client_failure: str = ""
     """Why the client for the API server could not be made."""
+    in_cluster: bool = False
+    """Was the API server looked for from inside the pod?"""
     rows: tuple[str, ...] = ()
     """Rows of the table of modules that stand beside the log."""
 
@@ -129,6 +132,7 @@ def harvest(entries: Iterable[Entry], raws: Iterable[Entry]) -> Harvest:
                 if terminating
                 else Failure(match[3], 429, "TooManyRequests")
             )
+        found.in_cluster = found.in_cluster or " client_config.go:" in raw.message
         if raw.message.startswith("evicting pod "):
             pods.setdefault(raw.message.removeprefix("evicting pod ").strip(), None)
     found.nodes = tuple(nodes)[:3] or ("NODE",)
@@ -309,6 +313,8 @@ class GoAnswers(Answers):
             return (MELLANOX + "\n",)
         if path == "/proc/modules":
             return self._proc_modules(entry)
+        if path.startswith(_SERVICE_ACCOUNT):
+            return ("-----BEGIN CERTIFICATE-----",)
         if entry is None:
             missing = self.matcher.started or self._begins(m.NO_PREVIOUS_CONFIG, "Failed to read driver config state file")
             kept = any(entry.message.startswith((m.ALREADY_LOADED[:40], m.CLEANING_STALE)) for entry in self.matcher.entries)

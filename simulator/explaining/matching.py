@@ -22,6 +22,11 @@ def hole(number: int) -> str:
     return f"{_LEFT}{number}{_RIGHT}"
 
 
+def shown(text: str) -> str:
+    """A text for people: what is not known is left out."""
+    return _HOLE.sub("...", text).strip()
+
+
 class Departed(Exception):
     """The model does something else than the log says."""
 

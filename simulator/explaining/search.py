@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simulator.explaining.go_answers import Harvest
-from simulator.explaining.matching import Matcher
+from simulator.explaining.matching import Matcher, shown
 from simulator.explaining.shell_answers import ShellHarvest, ShellMatcher
 from simulator.explaining.shell_steering import steer as shell_steer
-from simulator.explaining.steering import Decision, Run, steer
+from simulator.explaining.steering import Decision, Effects, Run, steer
 from simulator.explaining.text import ECHO, LOG, Entry
 from simulator.explore.choosing import Chooser, explored
 from simulator.manager.releases import Flow, ShellFlow
@@ -36,7 +36,8 @@ class Candidate:
     decisions: tuple[Decision, ...]
     doing: tuple[Decision, ...]
     """The functions that had not returned at the last line, outermost first; none if the run ended."""
-    effects: Mapping[str, Any]
+    effects: Effects
+    """What it did to node and host, up to the log's last line."""
     choices: tuple[int, ...]
     """The witness: told these, a `Chooser` makes this very run."""
     started: bool
@@ -50,7 +51,8 @@ class Nearest:
     release: str
     position: int
     expected: tuple[str, ...]
-    decisions: tuple[Decision, ...] = ()
+    beside: Entry | None = None
+    """The line beside the log that it does not print, where all others fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ def _search(tag: str, attempt: Callable[[Chooser], tuple[Run, Matcher]], raws: S
     kept: dict[tuple[Any, ...], Candidate] = {}
     expected: dict[int, dict[str, None]] = {}
     furthest = -1
+    unprinted: Entry | None = None
     runs = 0
     for choices, (run, matcher) in _attempts(attempt, kept, started=started):
         runs += 1
@@ -98,13 +101,15 @@ def _search(tag: str, attempt: Callable[[Chooser], tuple[Run, Matcher]], raws: S
                 furthest = run.position
                 expected.setdefault(run.position, {})[run.expected] = None
             continue
-        if matcher.unexplained(raws) is not None:
+        beside = matcher.unexplained(raws)
+        if beside is not None:
+            furthest, unprinted = run.position, beside
             continue
         for candidate in _candidates(tag, run, choices, started=started):
             kept.setdefault((candidate.exit_code, candidate.decisions), candidate)
     return Found(
         tuple(kept.values()),
-        Nearest(tag, max(furthest, 0), tuple(text for text in expected.get(furthest, {}) if text)),
+        Nearest(tag, max(furthest, 0), tuple(dict.fromkeys(shown(text) for text in expected.get(furthest, {}) if text)), unprinted),
         runs,
         runs < (MOST_RUNS if started else _MOST_RUNS_BEFORE_BEGINNING),
     )
@@ -132,5 +137,5 @@ def _candidates(tag: str, run: Run, choices: tuple[int, ...], *, started: bool) 
         out.append(Candidate(tag, run.exit_code, run.decisions, (), run.effects, choices, started))
     if run.exit_code is None or run.acted_since:
         before = run.decisions[: run.at_last_line]
-        out.append(Candidate(tag, None, before, run.open_steps, run.effects, choices, started))
+        out.append(Candidate(tag, None, before, run.open_steps, run.effects_at_last_line, choices, started))
     return out

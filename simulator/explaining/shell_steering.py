@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from simulator.explaining.matching import Cut, Departed, Matcher
 from simulator.explaining.shell_answers import UNSEEN, ShellAnswers, ShellHarvest
-from simulator.explaining.steering import ONCE, ActiveClock, Chance, Decision, Recorder, Run
+from simulator.explaining.steering import ONCE, ActiveClock, Chance, Decision, Effects, Recorder, Run, effects_of
 from simulator.explaining.text import ROW
 from simulator.explore.choosing import Chooser
 from simulator.explore.lazy import LazyCluster, LazyHost, LazyVariables
@@ -84,6 +84,7 @@ class _Output:
     def __init__(self, matcher: Matcher, chooser: Chooser, recorder: Recorder, run: Run) -> None:
         self._matcher, self._chooser, self._recorder, self._run = matcher, chooser, recorder, run
         self._begun = ""
+        self.effects: Callable[[], Effects] = Effects
 
     def log(self, _level: str, message: str) -> None:
         self._matcher.aside(message)
@@ -109,6 +110,7 @@ class _Output:
         run.at_last_line = len(recorder.decisions)
         run.open_steps = tuple(recorder.stack)
         run.acted_since = False
+        run.effects_at_last_line = self.effects()
 
     def stderr(self, text: str) -> None:
         self._matcher.aside(text)
@@ -162,6 +164,7 @@ def steer(flow: ShellFlow, matcher: Matcher, found: ShellHarvest, chooser: Choos
     host._run = run  # noqa: SLF001  # a class of this module
     cluster = _Cluster(chooser, answers, recorder.asker)
     ports = ShellPorts(host, cluster, ActiveClock(run), output, Chance())
+    output.effects = lambda: effects_of(host, cluster)
     env = LazyVariables(chooser, answers)
     cut = False
     try:
@@ -184,11 +187,5 @@ def steer(flow: ShellFlow, matcher: Matcher, found: ShellHarvest, chooser: Choos
     if cut:
         run.exit_code = None
     run.decisions = tuple(recorder.decisions)
-    run.effects = {
-        "labels": dict(cluster.labels),
-        "patches": tuple(cluster.patches),
-        "cordoned": cluster.cordoned,
-        "acts": tuple(host.acts),
-        "gone": tuple(cluster.gone),
-    }
+    run.effects = effects_of(host, cluster)
     return run

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from simulator.explaining.matching import Cut, Departed, Matcher
 from simulator.explore.choosing import Chooser
 from simulator.explore.lazy import LazyCluster, LazyHost, LazySettings, LazyVariables
 from simulator.gocompat import GoError, GoPanic
+from simulator.kube.clientcmd import build_config_from_flags
 from simulator.kube.clientset import Clientset
 from simulator.kube.rest import Connection, RestClient
 from simulator.manager.kubernetes import KubeClient
@@ -29,6 +31,9 @@ from simulator.manager.steps import DriverManager
 from simulator.ports import Server
 from simulator.urfave import End
 
+_STAMP: Final = "0101 00:00:00.000000       1"
+"""klog's header; the log's is not looked at."""
+_IN_A_POD: Final = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 _SERVER: Final = Server("https://kubernetes", "kubernetes:443")
 
 
@@ -38,6 +43,25 @@ class Decision(NamedTuple):
     step: str
     subject: str
     answer: str
+
+
+class Effects(NamedTuple):
+    """What a run did."""
+
+    patches: tuple[Mapping[str, Any], ...] = ()
+    """The node's patches that were accepted."""
+    acts: tuple[tuple[str, str, int], ...] = ()
+    """Kernel calls: call, argument, errno (0: done)."""
+    gone: tuple[str, ...] = ()
+    """Pods that were evicted or deleted."""
+
+
+NOTHING: Final = Effects()
+
+
+def effects_of(host: LazyHost, cluster: LazyCluster) -> Effects:
+    """What was done so far."""
+    return Effects(tuple(cluster.patches), tuple(host.acts), tuple(cluster.gone))
 
 
 @dataclass(slots=True)
@@ -59,7 +83,9 @@ class Run:
     """What the model printed in place of the next one."""
     beside: int | None = None
     """The line beside the log that was not printed."""
-    effects: Mapping[str, Any] = field(default_factory=dict)
+    effects: Effects = NOTHING
+    """What the run did to node and host."""
+    effects_at_last_line: Effects = NOTHING
 
 
 class Recorder:
@@ -163,6 +189,7 @@ class _Output:
 
     def __init__(self, matcher: Matcher, chooser: Chooser, recorder: Recorder, run: Run) -> None:
         self._matcher, self._chooser, self._recorder, self._run = matcher, chooser, recorder, run
+        self.effects: Callable[[], Effects] = Effects
 
     def log(self, level: str, message: str) -> None:
         matcher = self._matcher
@@ -175,6 +202,7 @@ class _Output:
         run.at_last_line = len(recorder.decisions)
         run.open_steps = tuple(recorder.stack)
         run.acted_since = False
+        run.effects_at_last_line = self.effects()
 
     def _begins(self, message: str) -> bool:
         """Does the log begin here? A line that a run prints once leaves no choice."""
@@ -201,6 +229,7 @@ def steer(flow: Flow, matcher: Matcher, found: Harvest, chooser: Chooser) -> Run
     clock = ActiveClock(run)
     host = _Host(chooser, answers, run)
     cluster = _Cluster(chooser, answers, recorder.asker, run)
+    output.effects = lambda: effects_of(host, cluster)
     cut = False
     try:
         run.exit_code = _main(flow, chooser, answers, (host, cluster, clock, output), recorder)
@@ -218,13 +247,7 @@ def steer(flow: Flow, matcher: Matcher, found: Harvest, chooser: Chooser) -> Run
         run.exit_code = None
     known = matcher.known
     run.decisions = tuple(Decision(step, subject, known(answer)) for step, subject, answer in recorder.decisions)
-    run.effects = {
-        "labels": dict(cluster.labels),
-        "patches": tuple(cluster.patches),
-        "cordoned": cluster.cordoned,
-        "acts": tuple(host.acts),
-        "gone": tuple(cluster.gone),
-    }
+    run.effects = effects_of(host, cluster)
     return run
 
 
@@ -268,6 +291,10 @@ def _main(flow: Flow, chooser: Chooser, answers: GoAnswers, ports: tuple[Any, ..
     """`main` from where the settings are read and the client is made."""
     host, cluster, clock, output = ports
     found = answers.found
+    if found.in_cluster:
+        with suppress(GoError):  # what is made of it is known by the last line
+            env = {} if found.client_failure else _IN_A_POD
+            build_config_from_flags("", env, host, output, flow.libraries, _STAMP)
     if found.client_failure or found.usages:
         return _refused(flow, chooser, found, output, recorder)
     entries = answers.matcher.entries
@@ -275,7 +302,7 @@ def _main(flow: Flow, chooser: Chooser, answers: GoAnswers, ports: tuple[Any, ..
     command = PREFLIGHT_CHECK if checks else UNINSTALL_DRIVER
     settings: Any = LazySettings(chooser, answers, {"command": command})
     connection = Connection(cluster, clock, _SERVER)
-    clientset = Clientset(RestClient(connection, clock, output, flow.libraries, lambda: "0101 00:00:00.000000       1"))
+    clientset = Clientset(RestClient(connection, clock, output, flow.libraries, lambda: _STAMP))
     steps_type, client_type = _traced(flow.steps, flow.client)
     log_owner = Log(output)
     kube = client_type(clientset, clock, output, Chance(), log_owner)
