@@ -56,14 +56,14 @@ def explain(text: str, *, releases: Iterable[str] = RELEASES) -> Explanation:
     tags = tuple(releases)
     for tag in tags:
         RELEASES[tag]
-    best = _explained(read(text), tags)
-    if best.fits:
-        return best
-    for put_together in unwrapped(text):
-        found = _explained(read(put_together), tags)
-        if found.fits:
-            return found
-    return best
+    readings = [read(text), *map(read, unwrapped(text))]
+    readings.sort(key=lambda log: -len(log.entries) - len(log.raws))  # of a wrapped log more lines are known once it is put together
+    tried = []
+    for log in readings:
+        tried.append(_explained(log, tags))
+        if tried[-1].fits:
+            return tried[-1]
+    return tried[0]
 
 
 def _explained(log: Log, tags: Sequence[str]) -> Explanation:

@@ -285,10 +285,15 @@ _OPENER: Final = re.compile(
     r"evicting pod |error when evicting |panic: "
 )
 _WIDEST: Final = 400
+"""Columns of a terminal."""
+_LONGEST: Final = 2**20
+"""Nobody wraps more than this."""
 
 
 def unwrapped(text: str) -> Iterator[str]:
     """The text with its wrapped lines put together again: broken at the last column, or before a word. Nothing if it is not wrapped."""
+    if len(text) > _LONGEST:
+        return
     lines = [_ANSI.sub("", line.rstrip("\r")) for line in text.split("\n")]
     width = max(map(len, lines))
     if not 20 <= width <= _WIDEST:
@@ -297,14 +302,14 @@ def unwrapped(text: str) -> Iterator[str]:
     soft: list[str] = []
     room = 0
     for index, line in enumerate(lines):
-        continues = index > 0 and line and not _OPENER.match(line)
+        continues = index > 0 and line and not _OPENER.match(line) and _parsed(line) is None
         if continues and len(lines[index - 1]) >= width:
             hard[-1] += line
         else:
             hard.append(line)
         first = line.split(" ", 1)[0]
         if continues and soft and soft[-1].strip() and room < len(first) + 1:
-            soft[-1] += " " + line.lstrip(" ")
+            soft[-1] += (" " if room else "") + line.lstrip(" ")
         else:
             soft.append(line)
         room = width - len(line)
