@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from simulator import messages as m
 from simulator.explaining import go_answers, shell_answers
 from simulator.explaining.search import Candidate, Found, search, shell_search
-from simulator.explaining.text import ECHO, LOG, Entry, Log, read, squeezed, unwrapped
+from simulator.explaining.text import ECHO, LOG, Entry, Log, begins_run, read, unwrapped
 from simulator.manager.releases import GO_RELEASES, RELEASES, SHELL_RELEASES, flow, shell_flow
-
-_FIRST_LINES: Final = tuple(squeezed(text) for text in (m.STARTING, m.PERFORMING_PREFLIGHT))
-_FIRST_OF_SCRIPT: Final = squeezed("Getting current value of the 'nvidia.com/gpu.deploy.operator-validator' node label")
-
 
 @dataclass(frozen=True, slots=True)
 class Departure:
@@ -73,7 +67,7 @@ def _explained(log: Log, tags: Sequence[str]) -> Explanation:
     found = _searched(entries, raws, tags, started=True)
     started = True
     kept = [candidate for each in found for candidate in each.candidates]
-    if not kept and entries and not squeezed(entries[0].message).startswith(_FIRST_LINES):
+    if not kept and entries and not begins_run(entries[0]):
         started = False
         found = _searched(entries, raws, tags, started=False)
         kept = [candidate for each in found for candidate in each.candidates]
@@ -90,7 +84,7 @@ def _explained(log: Log, tags: Sequence[str]) -> Explanation:
 
 def _last_run(log: Log) -> tuple[list[Entry], list[Entry], int]:
     """The lines of the last run, those beside them, and how many runs there are before it."""
-    begins = [index for index, entry in enumerate(log.entries) if squeezed(entry.message) in (*_FIRST_LINES, _FIRST_OF_SCRIPT)]
+    begins = [index for index, entry in enumerate(log.entries) if begins_run(entry)]
     first = begins[-1] if len(begins) > 1 else 0
     if not first:
         return log.entries, log.raws, 0

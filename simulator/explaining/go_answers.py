@@ -37,7 +37,7 @@ _DAEMONSET_GONE: Final = re.compile(r'daemonsets\.apps "[^"]*" not found')
 _WAITING_FOR_PODS: Final = re.compile(r"Waiting for (\d+) daemon set pod")
 _FAILURE_FOLLOWS: Final = frozenset({squeezed(m.CLEANING_UP_ON_FAILURE), squeezed(m.GPU_DRAIN_FAILED)})
 """Info lines that may be the first to show a failure."""
-_ENDS_AT_ONCE: Final = frozenset({"fetch_current_labels", "fetch_auto_upgrade_annotation", "disable_containerized_driver", "cordon_node"})
+_ENDS_AT_ONCE: Final = frozenset({"fetch_current_labels", "fetch_auto_upgrade_annotation", "cordon_node"})
 """Steps whose failure is the program's end."""
 _FIRST_WAITS: Final = frozenset({labels.WAITED_FOR[0].app, "nvidia-dra-driver-kubelet-plugin"})
 """Where the beginning of the log is missing, the failure of one wait stands for those of all that end the run alike."""
@@ -276,7 +276,7 @@ class GoAnswers(Answers):
     def host_driver(self) -> Sequence[str | None]:
         """What is detected is logged at once."""
         self._holes += 1
-        return self._unless(None, "Host driver detected:", m.PRE_INSTALLED, "Labeling node", m.DRIVER_IS_PRE_INSTALLED, m.FAILED_TO_DISABLE, other=hole(self._holes))
+        return self._unless(None, "Host driver detected:", m.PRE_INSTALLED, "Labeling node", "Failed to update labels", m.DRIVER_IS_PRE_INSTALLED, m.FAILED_TO_DISABLE, other=hole(self._holes))
 
     def unbind(self) -> Sequence[str]:
         """A failure is logged at once."""

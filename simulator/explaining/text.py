@@ -158,6 +158,7 @@ def read(text: str) -> Log:
     """The lines that driver-manager wrote."""
     log = Log([], [], 0, 0)
     last: Entry | None = None
+    beside: set[str] = set()
     for number, line in _logical(text):
         log.lines = number
         found = _parsed(line)
@@ -170,9 +171,12 @@ def read(text: str) -> Log:
         kind, level, message = found
         entry = Entry(number, kind, level, message)
         if kind == RAW:
-            if not log.raws or log.raws[-1].message != message:
+            if message not in beside:
+                beside.add(message)
                 log.raws.append(entry)
             continue
+        if begins_run(entry):
+            beside.clear()
         before = _same_poll(log.entries, message)
         if before is not None:
             before.repeats += 1
@@ -184,6 +188,15 @@ def read(text: str) -> Log:
         while entry.more and not entry.more[-1].strip():
             entry.more.pop()
     return log
+
+
+_FIRST_LINES: Final = (messages.STARTING, messages.PERFORMING_PREFLIGHT)
+_FIRST_OF_SCRIPT: Final = "Getting current value of the 'nvidia.com/gpu.deploy.operator-validator' node label"
+
+
+def begins_run(entry: Entry) -> bool:
+    """Is it a line that only the beginning of a run prints?"""
+    return entry.message.strip() in (*_FIRST_LINES, _FIRST_OF_SCRIPT)
 
 
 def polled(message: str) -> str:
@@ -300,6 +313,7 @@ def unwrapped(text: str) -> Iterator[str]:
         return
     hard: list[str] = []
     soft: list[str] = []
+    tight: list[str] = []
     room = 0
     for index, line in enumerate(lines):
         continues = index > 0 and line and not _OPENER.match(line) and _parsed(line) is None
@@ -308,12 +322,15 @@ def unwrapped(text: str) -> Iterator[str]:
         else:
             hard.append(line)
         first = line.split(" ", 1)[0]
-        if continues and soft and soft[-1].strip() and room < len(first) + 1:
-            soft[-1] += (" " if room else "") + line.lstrip(" ")
+        if continues and soft[-1].strip() and room < len(first) + 1:
+            soft[-1] += " " + line.lstrip(" ")
+            tight[-1] += (" " if room else "") + line.lstrip(" ")
         else:
             soft.append(line)
+            tight.append(line)
         room = width - len(line)
     if len(hard) < len(lines):
         yield "\n".join(hard)
     if len(soft) < len(lines):
         yield "\n".join(soft)
+        yield "\n".join(tight)
