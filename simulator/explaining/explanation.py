@@ -10,6 +10,7 @@ from simulator.explaining.search import Candidate, Found, search, shell_search
 from simulator.explaining.text import ECHO, LOG, Entry, Log, begins_run, read, unwrapped
 from simulator.manager.releases import GO_RELEASES, RELEASES, SHELL_RELEASES, flow, shell_flow
 
+
 @dataclass(frozen=True, slots=True)
 class Departure:
     """Where the nearest flow and the log part: the line's number in the text, what it says, what the release would print."""
@@ -51,7 +52,9 @@ def explain(text: str, *, releases: Iterable[str] = RELEASES) -> Explanation:
     for tag in tags:
         RELEASES[tag]
     readings = [read(text), *map(read, unwrapped(text))]
-    readings.sort(key=lambda log: -len(log.entries) - len(log.raws))  # of a wrapped log more lines are known once it is put together
+    readings.sort(
+        key=lambda log: -len(log.entries) - len(log.raws)
+    )  # of a wrapped log more lines are known once it is put together
     tried = []
     for log in readings:
         tried.append(_explained(log, tags))
@@ -103,9 +106,7 @@ def _searched(entries: Sequence[Entry], raws: Sequence[Entry], tags: Sequence[st
         lines, beside = shell_answers.told(entries, raws)
         script = shell_answers.harvest(lines, beside)
         if lines or script.refused:
-            out += [
-                shell_search(shell_flow(tag), lines, beside, script, started=started) for tag in tags if tag in SHELL_RELEASES
-            ]
+            out += [shell_search(shell_flow(tag), lines, beside, script, started=started) for tag in tags if tag in SHELL_RELEASES]
     return out
 
 

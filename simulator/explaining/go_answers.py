@@ -30,9 +30,13 @@ _SERVICE_ACCOUNT: Final = "/var/run/secrets/"
 _TOO_LONG: Final = "x" * 65536
 _NAMES: Final = r"[^\s,:\[\]]+/[^\s,:\[\]]+(?:, ?[^\s,:\[\]]+/[^\s,:\[\]]+)*"
 _CANNOT_DELETE: Final = re.compile(rf"cannot delete (.*?): ({_NAMES})(?=\]|, |\Z)", re.DOTALL)
-_UNMOUNT: Final = re.compile(r"umount (\S+?), ?flags: ?0x2: ?([^(\]\n]+?)(?: ?\(possible cause: ?umount (\S+?), ?flags: ?0x2: ?(.+?)\))?\s*\Z")
+_UNMOUNT: Final = re.compile(
+    r"umount (\S+?), ?flags: ?0x2: ?([^(\]\n]+?)(?: ?\(possible cause: ?umount (\S+?), ?flags: ?0x2: ?(.+?)\))?\s*\Z"
+)
 _CLAIM: Final = re.compile(r"failed to get ResourceClaim ([^/\s]+)/([^:\s]+): ")
-_BLOCKED: Final = re.compile(r'error when evicting pods?/?\s?"([^"]+)" (?:-n|from terminating namespace) "([^"]+)" \(will retry after \w+\): (.*)')
+_BLOCKED: Final = re.compile(
+    r'error when evicting pods?/?\s?"([^"]+)" (?:-n|from terminating namespace) "([^"]+)" \(will retry after \w+\): (.*)'
+)
 _DAEMONSET_GONE: Final = re.compile(r'daemonsets\.apps "[^"]*" not found')
 _WAITING_FOR_PODS: Final = re.compile(r"Waiting for (\d+) daemon set pod")
 _FAILURE_FOLLOWS: Final = frozenset({squeezed(m.CLEANING_UP_ON_FAILURE), squeezed(m.GPU_DRAIN_FAILED)})
@@ -51,7 +55,14 @@ _LAST_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "evict_kubelet_plugin": (m.FAILED_TO_EVICT_KUBELET_PLUGIN,),
     "drain_node": (m.FAILED_TO_DRAIN,),
     "unbind_vfio_pci": (m.FAILED_TO_UNBIND,),
-    "nv_drain_node": (m.CANNOT_PROCEED, m.FAILED_TO_DRAIN, m.FAILED_TO_CLEAN_UP_DRIVER, m.FAILED_TO_UNINSTALL, "failed to", "cannot"),
+    "nv_drain_node": (
+        m.CANNOT_PROCEED,
+        m.FAILED_TO_DRAIN,
+        m.FAILED_TO_CLEAN_UP_DRIVER,
+        m.FAILED_TO_UNINSTALL,
+        "failed to",
+        "cannot",
+    ),
 }
 """Step -> how the last line of a run begins that it made fail."""
 _ERRNOS: Final[Mapping[str, int]] = {errno_text(number): number for number in sorted(errno.errorcode, reverse=True)}
@@ -90,7 +101,9 @@ _NODE_NAMES: Final = (
     re.compile(r"could not automatically proceed on node (.*?) because"),
 )
 _LABEL: Final = re.compile(r'Current value of "([^"]+)"=(.*)', re.DOTALL)
-_CUSTOM: Final = re.compile(r'(?:Getting current value of the "([^"]+)" node label used|Shutting down GPU clients using node selector label "([^"]+)"=(.*))')
+_CUSTOM: Final = re.compile(
+    r'(?:Getting current value of the "([^"]+)" node label used|Shutting down GPU clients using node selector label "([^"]+)"=(.*))'
+)
 _POLICY: Final = re.compile(r"Current value of AUTO_UPGRADE_POLICY_ENABLED=(.*)")
 _GPU_POD: Final = re.compile(r"GPU pod - (\S+)")
 
@@ -219,6 +232,14 @@ class GoAnswers(Answers):
             return (usual, other)
         return (usual,)
 
+    def _yes_if(self, *starts: str) -> Sequence[bool]:
+        usual, other = False, True
+        return self._unless(usual, *starts, other=other)
+
+    def _no_if(self, *starts: str) -> Sequence[bool]:
+        usual, other = True, False
+        return self._unless(usual, *starts, other=other)
+
     def _may_fail(self) -> bool:
         entry = self.matcher.next
         if entry is not None:
@@ -249,9 +270,9 @@ class GoAnswers(Answers):
             case "enable_auto_drain" | "enable_gpu_pod_eviction":
                 return (True, False)
             case "gpu_direct_rdma_enabled":
-                return self._unless(False, "Mellanox device found", m.NO_MELLANOX, m.RDMA_ENABLED, "Waiting for MOFED", other=True)
+                return self._yes_if("Mellanox device found", m.NO_MELLANOX, m.RDMA_ENABLED, "Waiting for MOFED")
             case "force_reinstall":
-                return self._unless(False, m.FORCE_REINSTALL, other=True)
+                return self._yes_if(m.FORCE_REINSTALL)
             case "use_host_mofed":
                 return (False, True)
             case "node_name":
@@ -276,7 +297,16 @@ class GoAnswers(Answers):
     def host_driver(self) -> Sequence[str | None]:
         """What is detected is logged at once."""
         self._holes += 1
-        return self._unless(None, "Host driver detected:", m.PRE_INSTALLED, "Labeling node", "Failed to update labels", m.DRIVER_IS_PRE_INSTALLED, m.FAILED_TO_DISABLE, other=hole(self._holes))
+        return self._unless(
+            None,
+            "Host driver detected:",
+            m.PRE_INSTALLED,
+            "Labeling node",
+            "Failed to update labels",
+            m.DRIVER_IS_PRE_INSTALLED,
+            m.FAILED_TO_DISABLE,
+            other=hole(self._holes),
+        )
 
     def unbind(self) -> Sequence[str]:
         """A failure is logged at once."""
@@ -294,17 +324,17 @@ class GoAnswers(Answers):
             case "/sys/module/nvidia" if entered[-1:] != ["unload_driver"]:
                 return (True, False)
             case "/sys/module/nouveau":
-                return self._unless(False, m.UNLOADING_NOUVEAU, m.NOUVEAU_UNLOADED, m.FAILED_TO_UNLOAD_NOUVEAU, other=True)
+                return self._yes_if(m.UNLOADING_NOUVEAU, m.NOUVEAU_UNLOADED, m.FAILED_TO_UNLOAD_NOUVEAU)
             case _ if module != path:
                 failing = module == "nvidia" and self.matcher.next is None and "cleanup_driver" in entered
                 said = bool(self._said(f"Failed to unload kernel module {module}:"))
                 return (False, True) if failing else (said,)
             case _ if path == DRIVER_ROOT:
-                return self._unless(True, m.NOTHING_TO_UNMOUNT, other=False)
+                return self._no_if(m.NOTHING_TO_UNMOUNT)
             case _ if path == DRIVER_PID_FILE:
-                return self._unless(False, "Failed to remove PID file", other=True)
+                return self._yes_if("Failed to remove PID file")
             case _:
-                return self._unless(True, m.WAITING_FOR_MOFED, other=False)
+                return self._no_if(m.WAITING_FOR_MOFED)
 
     def file(self, path: str) -> Sequence[str | int]:
         """The state file, /proc/modules, the vendor of a PCI function."""
@@ -352,7 +382,7 @@ class GoAnswers(Answers):
                 lines.append(_module_line(words))
             else:
                 break
-        return [*lines, *(_module_line(row.split()) for row in self.found.rows)] if not lines else lines
+        return lines or [_module_line(row.split()) for row in self.found.rows]
 
     def directory(self, _path: str) -> Sequence[Sequence[str] | int]:
         """PCI functions: the card that is found is logged at once."""

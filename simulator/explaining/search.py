@@ -76,9 +76,7 @@ def search(flow: Flow, entries: Sequence[Entry], raws: Sequence[Entry], found: H
     return _search(flow.release.tag, attempt, raws, started=started)
 
 
-def shell_search(
-    flow: ShellFlow, entries: Sequence[Entry], raws: Sequence[Entry], found: ShellHarvest, *, started: bool
-) -> Found:
+def shell_search(flow: ShellFlow, entries: Sequence[Entry], raws: Sequence[Entry], found: ShellHarvest, *, started: bool) -> Found:
     """The same, of a shell release."""
 
     def attempt(chooser: Chooser) -> tuple[Run, Matcher]:

@@ -117,6 +117,14 @@ class ShellAnswers(Answers):
             return (usual, other)
         return (usual,)
 
+    def _yes_if(self, *starts: str) -> Sequence[bool]:
+        usual, other = False, True
+        return self._unless(usual, *starts, other=other)
+
+    def _no_if(self, *starts: str) -> Sequence[bool]:
+        usual, other = True, False
+        return self._unless(usual, *starts, other=other)
+
     # --- settings -----------------------------------------------------------------------------------------------
 
     def variable(self, name: str) -> Sequence[str | None]:
@@ -157,15 +165,15 @@ class ShellAnswers(Answers):
             case "/sys/module/nouveau" if self._entered()[-1:] == ["unload_nouveau"]:
                 return (True,)
             case "/sys/module/nouveau":
-                return self._unless(False, m.UNLOADING_NOUVEAU, other=True)
+                return self._yes_if(m.UNLOADING_NOUVEAU)
             case _ if path.startswith("/sys/module/"):
                 return (False,)
             case _ if path == DRIVER_PID_FILE:
                 return (False,)
-            case _ if path == DRIVER_ROOT or path == KUBECONFIG or path.endswith("nvidia-smi"):
+            case _ if path in {DRIVER_ROOT, KUBECONFIG} or path.endswith("nvidia-smi"):
                 return (True,)
             case _:
-                return self._unless(True, m.WAITING_FOR_MOFED, other=False)
+                return self._no_if(m.WAITING_FOR_MOFED)
 
     def file(self, path: str) -> Sequence[str | int]:
         """The kubeconfig, reference counts, /proc/modules, vendors."""

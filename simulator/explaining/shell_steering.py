@@ -119,7 +119,9 @@ class _Output:
 class _Host(LazyHost):
     """The ShellHost port."""
 
-    _run: Run
+    def __init__(self, chooser: Chooser, answers: ShellAnswers, run: Run) -> None:
+        super().__init__(chooser, answers)
+        self._run = run
 
     def run(self, argv: Sequence[str]) -> ProcessResult:
         self._run.acted_since = True
@@ -160,15 +162,15 @@ def steer(flow: ShellFlow, matcher: Matcher, found: ShellHarvest, chooser: Choos
     chooser.is_bounded = lambda: not matcher.started
     output = _Output(matcher, chooser, recorder, run)
     answers = ShellAnswers(matcher, found, recorder.entered)
-    host = _Host(chooser, answers)
-    host._run = run  # noqa: SLF001  # a class of this module
+    host = _Host(chooser, answers, run)
     cluster = _Cluster(chooser, answers, recorder.asker)
     ports = ShellPorts(host, cluster, ActiveClock(run), output, Chance())
     output.effects = lambda: effects_of(host, cluster)
     env = LazyVariables(chooser, answers)
     cut = False
     try:
-        script = make_script(_traced(flow.script), flow.libraries, env, ports, lambda: "", lambda: "")
+        traced = _traced(flow.script)  # type: ignore[arg-type]  # classes can be hashed
+        script = make_script(traced, flow.libraries, env, ports, lambda: "", lambda: "")
         script.recorder = recorder  # type: ignore[attr-defined]
         try:
             script.main(("uninstall_driver",) if found.refused != "usage" else ())

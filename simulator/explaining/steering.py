@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from simulator.clock import VirtualClock
 from simulator import messages as m
+from simulator.clock import VirtualClock
 from simulator.config import PREFLIGHT_CHECK, UNINSTALL_DRIVER, read
 from simulator.explaining.go_answers import GoAnswers, Harvest
 from simulator.explaining.matching import Cut, Departed, Matcher
@@ -215,7 +215,10 @@ class _Output:
 
 
 class Chance:
+    """The Chance port: jitter shows in no line."""
+
     def random(self) -> float:
+        """The middle."""
         return 0.5
 
 
@@ -259,6 +262,7 @@ class ActiveClock(VirtualClock):
         self._run = run
 
     def sleep(self, span: int) -> None:
+        """Go forward."""
         self._run.acted_since = True
         self.now += max(span, 0)
 
@@ -303,7 +307,7 @@ def _main(flow: Flow, chooser: Chooser, answers: GoAnswers, ports: tuple[Any, ..
     settings: Any = LazySettings(chooser, answers, {"command": command})
     connection = Connection(cluster, clock, _SERVER)
     clientset = Clientset(RestClient(connection, clock, output, flow.libraries, lambda: _STAMP))
-    steps_type, client_type = _traced(flow.steps, flow.client)
+    steps_type, client_type = _traced(flow.steps, flow.client)  # type: ignore[arg-type]  # classes can be hashed
     log_owner = Log(output)
     kube = client_type(clientset, clock, output, Chance(), log_owner)
     steps = steps_type(settings, LazyVariables(chooser, answers), host, clock, output, kube)

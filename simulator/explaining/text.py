@@ -77,6 +77,8 @@ _LEVELS: Final = {
 _KLOG: Final = re.compile(r"([IWEF])\d{4} [\d:.]+ +\d+ (?=\S+\.go:\d+\])")
 _MOST_LINES: Final = 200
 """So many lines of one message are remembered."""
+_LONGEST_LINE: Final = 2**15
+"""Of a line so much is looked at; driver-manager prints none that is nearly so long."""
 _BROKEN_HEADER: Final = 4
 """A header may be broken into so many lines, where a log was wrapped narrowly."""
 POLLED: Final = re.compile(
@@ -110,9 +112,7 @@ _USAGE_ERRORS: Final = (
     r"No help topic for '.*'",
 )
 _NVDRAIN: Final = (r"Failed to delete all GPU pods(?:: .*)?", r"error building kubernetes .*", r"error parsing --timeout flag.*")
-_LOGGED: Final = re.compile(
-    "|".join((*_patterns(messages, {"MODULE_TABLE_ROW", "NO_TLS"}), *_USAGE_ERRORS, *_NVDRAIN)), re.DOTALL
-)
+_LOGGED: Final = re.compile("|".join((*_patterns(messages, {"MODULE_TABLE_ROW", "NO_TLS"}), *_USAGE_ERRORS, *_NVDRAIN)), re.DOTALL)
 _ECHOED: Final = re.compile(
     "|".join(
         (
@@ -199,6 +199,7 @@ def begins_run(entry: Entry) -> bool:
     return entry.message.strip() in (*_FIRST_LINES, _FIRST_OF_SCRIPT)
 
 
+@lru_cache(maxsize=1024)
 def polled(message: str) -> str:
     """What a line of a poll is known by, "" if it is none: its number does not count."""
     return re.sub(r"\d+", "N", squeezed(message)) if POLLED.match(message.lstrip()) else ""
@@ -245,6 +246,8 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
     broken, left = "", 0
     for number, physical in enumerate(text.split("\n"), start=1):
         line = physical.rstrip("\r")
+        if len(line) > _LONGEST_LINE:
+            line = line[:_LONGEST_LINE]
         if "[" in line:
             line = _ANSI.sub("", line)
         line, is_part = _inner(line)

@@ -44,10 +44,22 @@ _SENTENCES: Final[Mapping[tuple[str, str], str]] = {
     ("wait_for_operand", "failed"): "The pods of {subject} did not go within their time, or could not be listed.",
     ("should_skip_uninstall", "yes"): "The loaded driver is the desired one (the digest is the stored one), so it stays.",
     ("should_skip_uninstall", "no"): "The driver has to go: another is desired, or a reinstall is forced, or that cannot be told.",
-    ("is_gpu_pod_eviction_enabled", "yes"): "Pods that use GPUs are to be evicted (ENABLE_GPU_POD_EVICTION is on, no upgrade policy takes over).",
-    ("is_gpu_pod_eviction_enabled", "no"): "Pods that use GPUs are not evicted: ENABLE_GPU_POD_EVICTION is off, or the upgrade policy does that.",
-    ("is_auto_drain_enabled", "yes"): "A drain of the whole node is allowed (ENABLE_AUTO_DRAIN is on, no upgrade policy takes over).",
-    ("is_auto_drain_enabled", "no"): "A drain of the whole node is not allowed: ENABLE_AUTO_DRAIN is off, or the upgrade policy does that.",
+    (
+        "is_gpu_pod_eviction_enabled",
+        "yes",
+    ): "Pods that use GPUs are to be evicted (ENABLE_GPU_POD_EVICTION is on, no upgrade policy takes over).",
+    (
+        "is_gpu_pod_eviction_enabled",
+        "no",
+    ): "Pods that use GPUs are not evicted: ENABLE_GPU_POD_EVICTION is off, or the upgrade policy does that.",
+    (
+        "is_auto_drain_enabled",
+        "yes",
+    ): "A drain of the whole node is allowed (ENABLE_AUTO_DRAIN is on, no upgrade policy takes over).",
+    (
+        "is_auto_drain_enabled",
+        "no",
+    ): "A drain of the whole node is not allowed: ENABLE_AUTO_DRAIN is off, or the upgrade policy does that.",
     ("cordon_node", "done"): "The node was cordoned.",
     ("cordon_node", "failed"): "The node could not be cordoned.",
     ("nv_drain_node", "done"): "No pod that uses a GPU is left on the node.",
@@ -55,7 +67,10 @@ _SENTENCES: Final[Mapping[tuple[str, str], str]] = {
     ("nv_drain_node", "panicked"): "The program panicked while it looked for the pods to evict.",
     ("drain_node", "done"): "The whole node was drained.",
     ("drain_node", "failed"): "The drain of the whole node failed.",
-    ("drain_node", "panicked"): "The program panicked in the drain of the whole node: it has nowhere to write (a bug of these releases).",
+    (
+        "drain_node",
+        "panicked",
+    ): "The program panicked in the drain of the whole node: it has nowhere to write (a bug of these releases).",
     ("is_driver_loaded", "yes"): "The nvidia module is loaded.",
     ("is_driver_loaded", "no"): "The nvidia module is not loaded.",
     ("driver_busy", "yes"): "The nvidia module is loaded and in use.",
@@ -200,7 +215,7 @@ def _labels(effects: Effects) -> Iterator[str]:
             yield f"{labels.DRIVER} is {labels.PRE_INSTALLED}: the driver's pod goes from this node."
         elif changed:
             paused = any(labels.PAUSED in value for value in changed.values())
-            operands = "paused" if paused else operands and "restored" or "set"
+            operands = "paused" if paused else (operands and "restored") or "set"
     match operands:
         case "paused":
             yield "The operands are paused: their labels hold paused-for-driver-upgrade, their pods do not run here."
@@ -276,6 +291,10 @@ def _advice(candidate: Candidate) -> Iterator[str]:
     if candidate.exit_code is None and not failed:
         last = _step(candidate.doing[-1]) if candidate.doing else ""
         if last in {"wait_for_operand", "wait_for_pods", "nv_drain_node"}:
-            yield _ADVICE["wait_for_operand" if last == "wait_for_operand" else "evict_all_gpu_operator_components" if last == "wait_for_pods" else last].format(
-                subject=candidate.doing[-1].subject
-            )
+            yield _ADVICE[
+                "wait_for_operand"
+                if last == "wait_for_operand"
+                else "evict_all_gpu_operator_components"
+                if last == "wait_for_pods"
+                else last
+            ].format(subject=candidate.doing[-1].subject)

@@ -6,7 +6,7 @@ A subclass narrows it: `explaining` to what a log allows. Error texts are what s
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from simulator.kube.clientset import Object
@@ -133,5 +133,5 @@ def pod(namespace: str, name: str, *, owner: str = "ReplicaSet", **spec: Any) ->
 def gpu_pod(namespace: str, name: str, *, owner: str = "ReplicaSet", empty_dir: bool = False) -> Object:
     """A pod that has a GPU."""
     containers = ({"resources": {"limits": {"nvidia.com/gpu": "1"}}},)
-    volumes = ({"emptyDir": {}},) if empty_dir else ()
+    volumes: tuple[Mapping[str, Any], ...] = ({"emptyDir": {}},) if empty_dir else ()
     return pod(namespace, name, owner=owner, containers=containers, volumes=volumes)

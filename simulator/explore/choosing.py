@@ -18,7 +18,7 @@ class Choice(NamedTuple):
     """One answer that was chosen: the question, which of its answers (from 0), and of how many."""
 
     question: str
-    index: int
+    answer: int
     of: int
 
 
@@ -56,7 +56,7 @@ class Chooser:
     @property
     def indices(self) -> tuple[int, ...]:
         """What `Chooser` has to be told to make the same run once more."""
-        return tuple(choice.index for choice in self.taken)
+        return tuple(choice.answer for choice in self.taken)
 
 
 def _never() -> bool:
@@ -78,6 +78,6 @@ def explored(run: Callable[[Chooser], Result], limit: int, bound: int | None = N
 def _next(taken: Sequence[Choice]) -> tuple[int, ...] | None:
     """The choices of the next run: the last question with an answer left gets it; None if there is none."""
     for last in range(len(taken) - 1, -1, -1):
-        if taken[last].index + 1 < taken[last].of:
-            return (*(choice.index for choice in taken[:last]), taken[last].index + 1)
+        if taken[last].answer + 1 < taken[last].of:
+            return (*(choice.answer for choice in taken[:last]), taken[last].answer + 1)
     return None

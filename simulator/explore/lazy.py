@@ -31,8 +31,6 @@ _CREATED: Final = Response(201, {})
 _OK: Final = Response(200, {})
 
 
-
-
 class LazyHost:
     """The Host port."""
 
@@ -64,7 +62,6 @@ class LazyHost:
             there = self._once("exists", path, lambda: self._answers.exists(path))
         if not there:
             raise FileNotFoundError(2, strerror(2), path)
-
 
     def is_loaded(self, module: str) -> bool:
         """Is a module loaded? Others may unload one meanwhile; one that is not loaded stays so."""
@@ -202,9 +199,7 @@ class LazyCluster:
         return {
             "metadata": {
                 "name": name,
-                "labels": _Values(
-                    self.labels, lambda key: self._choose(f"label {key}", self._answers.label(key)), self._is_blank
-                ),
+                "labels": _Values(self.labels, lambda key: self._choose(f"label {key}", self._answers.label(key)), self._is_blank),
                 "annotations": _Values(
                     self.annotations,
                     lambda key: self._choose(f"annotation {key}", self._answers.annotation(key)),
@@ -227,7 +222,7 @@ class LazyCluster:
     def _pods(self, request: Request) -> Response:
         app = _APP.match(request.query.get("labelSelector", ""))
         key = f"app {app[1]}" if app else f"pods {self._asker()}"
-        found = self._stay.get(key)
+        found: Sequence[Object] | Stay | Failure | None = self._stay.get(key)
         if found is None:
             answers = self._answers.operand_pods(app[1]) if app else self._answers.pods(self._asker())
             found = self._choose(key, answers)
