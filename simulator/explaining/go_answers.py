@@ -379,7 +379,7 @@ class GoAnswers(Answers):
             elif entry.message.startswith("Error reading /proc/modules"):
                 lines.append(_TOO_LONG)
             elif is_row(entry):
-                lines.append(_module_line(words))
+                lines.append(_module_line(words if len(words) > 3 else entry.whole.split()[:4]))
             else:
                 break
         return lines or [_module_line(row.split()) for row in self.found.rows]

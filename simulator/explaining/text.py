@@ -169,12 +169,12 @@ def read(text: str) -> Log:
                 last.more.append(line)
             continue
         kind, level, message = found
-        entry = Entry(number, kind, level, message)
         if kind == RAW:
             if message not in beside:
                 beside.add(message)
-                log.raws.append(entry)
+                log.raws.append(Entry(number, kind, level, message))
             continue
+        entry = Entry(number, kind, level, message)
         if begins_run(entry):
             beside.clear()
         before = _same_poll(log.entries, message)
@@ -212,6 +212,7 @@ def _same_poll(entries: list[Entry], message: str) -> Entry | None:
     return next((entry for entry in entries[-2:] if polled(entry.message) == key), None)
 
 
+@lru_cache(maxsize=4096)
 def _parsed(line: str) -> tuple[str, str, str] | None:
     """Kind, level and message of a line; None if it is none of driver-manager's."""
     if "level=" in line:
