@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test bench coverage mutation faults docs pages images build clean
+.PHONY: help setup lock lint format features test explain-recordings bench coverage mutation faults docs pages images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ pages: setup ## renew the generated pages in docs/
 
 images: setup ## images of host kinds, from fixtures/images; root, debootstrap and Docker build them (IMAGES="--base IMAGE KIND...")
 	$(BIN)/python -m simulator.images $(IMAGES)
+
+explain-recordings: setup ## explain the log of every recording, whole and cut (two minutes)
+	$(BIN)/python -m tests.explaining.every_recording
 
 bench: setup ## how long a simulated run takes, and the feature suite against empty scenarios
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q

@@ -25,6 +25,7 @@ SUBCOMMANDS: Final = {
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
     "predict": "what a release will do to a node: verdict, host or container driver, pods, modules, cordon, labels, settings",
     "compare": "what changes between two releases, and by which named change",
+    "explain": "from a log to the releases and decisions that print it, the node's state, and what comes next",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }
