@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-JOBS ?= auto
+JOBS ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+TEST_JOBS ?= $(JOBS)
+RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.11.0 v0.12.0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock lint format features test explain-recordings bench coverage mutation faults docs pages images build clean
@@ -30,9 +32,13 @@ lock: ## renew requirements.lock from pyproject.toml
 features: setup ## the main job: every scenario on the simulated runner
 	$(BIN)/python -m pytest features/ -n $(JOBS) -q
 
-test: setup lint ## all tests, with the linters; the features for every release
-	for release in v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.11.0 v0.12.0; do $(BIN)/python -m pytest features/ -n $(JOBS) -q --release $$release || exit 1; done
-	$(BIN)/python -m pytest -n $(JOBS) -q
+test: setup ## all tests, with the linters; the features for every release
+	$(MAKE) --no-print-directory --jobs $(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync) lint $(RELEASES:%=features-%)
+	$(BIN)/python -m pytest -n $(TEST_JOBS) -q
+
+# One process each: workers would collect all scenarios again, which takes as long as running them.
+features-%: setup
+	$(BIN)/python -m pytest features/ -q --release $*
 
 lint: setup ## Ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

@@ -51,21 +51,27 @@ def build(client: Any, kinds: Iterable[str] = KINDS, *, base: str = "", cache: P
     """Build the images of some kinds: kind -> name. Raises InputError."""
     if not base:
         base = BASE
-        if not client.images.list(name=BASE):
-            archive = minimal_debian(cache or default_cache())
-            repository, _, version = BASE.partition(":")
-            client.api.import_image_from_file(str(archive), repository=repository, tag=version)
-    import docker  # noqa: PLC0415  # the engine has said what is missing where it is
-
+        with engine.answering(f"the image {BASE} cannot be made"):
+            if not client.images.list(name=BASE):
+                archive = minimal_debian(cache or default_cache())
+                repository, _, version = BASE.partition(":")
+                client.api.import_image_from_file(str(archive), repository=repository, tag=version)
     built = {}
     for kind in kinds:
-        try:
-            client.images.build(
-                path=str(fixtures() / "images"), target=kind, tag=tag(kind), buildargs={"BASE": base}, network_mode="none", rm=True
-            )
-        except docker.errors.BuildError as error:
-            log = "".join(line.get("stream", "") for line in error.build_log)[-2000:]
-            raise InputError("", "", f"the image {tag(kind)} cannot be built: {error.msg}", f"see its log: {log}") from None
+        failed = f"the image {tag(kind)} cannot be built"
+        with engine.answering(failed) as errors:
+            try:
+                client.images.build(
+                    path=str(fixtures() / "images"),
+                    target=kind,
+                    tag=tag(kind),
+                    buildargs={"BASE": base},
+                    network_mode="none",
+                    rm=True,
+                )
+            except errors.BuildError as error:
+                log = "".join(line.get("stream", "") for line in error.build_log)[-2000:]
+                raise InputError("", "", f"{failed}: {error.msg}", f"see its log: {log}") from None
         built[kind] = tag(kind)
     return built
 

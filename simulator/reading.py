@@ -269,8 +269,8 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_dupl
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
 
 
-def read_text(path: Path) -> str:
-    """The text of a file. Raises InputError: missing, a directory, unreadable, not UTF-8, too large."""
+def read_bytes(path: Path) -> bytes:
+    """What is in a file. Raises InputError: missing, a directory, unreadable, too large."""
     name = str(path)
     try:
         if path.is_dir():
@@ -279,15 +279,21 @@ def read_text(path: Path) -> str:
             raise InputError(name, "", "is no regular file", "name a YAML or JSON file")
         if path.stat().st_size > _LARGEST_FILE:
             raise InputError(name, "", f"is larger than {_LARGEST_FILE // 2**20} MiB", "name a YAML or JSON file")
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes()
     except FileNotFoundError:
         raise InputError(name, "", "does not exist", "check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(name, "", f"is no UTF-8 text (byte {error.start})", "save it as UTF-8") from None
     except (OSError, ValueError) as error:
         raise InputError(
             name, "", f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path and its permissions"
         ) from None
+
+
+def read_text(path: Path) -> str:
+    """The text of a file. Raises InputError as `read_bytes` does, and for what is not UTF-8."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), "", f"is no UTF-8 text (byte {error.start})", "save it as UTF-8") from None
 
 
 def read_document(path: Path, file: str = "") -> Place:

@@ -26,6 +26,7 @@ SUBCOMMANDS: Final = {
     "predict": "what a release will do to a node: verdict, host or container driver, pods, modules, cordon, labels, settings",
     "compare": "what changes between two releases, and by which named change",
     "explain": "from a log to the releases and decisions that print it, the node's state, and what comes next",
+    "resource-names": "what the sandbox device plugin calls each NVIDIA device of a pci.ids file",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }

@@ -1,12 +1,14 @@
 """Replay recordings of the real program on the model, and name each mismatch.
 
 A folder of recordings is one with cases/ and recordings/<release>/, or a packed one such as fixtures/recordings, which
-holds those of driver-manager and of vfio-manage. Releases are driver-manager's: with --release, vfio-manage's recordings in
-such a folder are left out unless --program asks for them.
+holds those of driver-manager, of vfio-manage, and of two neighbours: the sandbox device plugin and Cozystack's charts. The
+neighbours' folders are read as they were recorded, too. With a --release of driver-manager, the others' recordings in a
+packed folder are left out unless --program asks for them.
 
 Example:
   dmsim replay fixtures/recordings --release v0.10.0
   dmsim replay fixtures/recordings --program vfio-manage -k bind
+  dmsim replay fixtures/recordings --program sandbox-device-plugin --release v1.6.0
 """
 
 from __future__ import annotations
@@ -17,23 +19,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulator.cli.arguments import add_release, check_release
+from simulator.manager.releases import RELEASES
 from simulator.reading import InputError
-from simulator.recordings.layout import PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
-from simulator.recordings.replaying import differences, replayed
+from simulator.recordings.layout import NEIGHBOURS, PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
+from simulator.recordings.replaying import NEIGHBOUR_RELEASES, differences, replayed, replayed_others
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dirs", metavar="DIR", nargs="+", help="a folder of recordings")
     add_release(parser, default=None, otherwise="each recording's own")
-    parser.add_argument("--program", choices=PROGRAMS, help="only recordings of this program")
+    parser.add_argument("--program", choices=(*PROGRAMS, *NEIGHBOURS), help="only recordings of this program")
     parser.add_argument("-k", metavar="TEXT", dest="text", default="", help="only cases whose id holds TEXT")
     parser.add_argument("--write", metavar="OUT", help="also write the model's own observations, OUT/<release>/<id>.json (one DIR)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Replay. Exits 1 if anything mismatched, or if there was nothing to replay."""
-    release = check_release(options.release) if options.release is not None else ""
+    release = _release(options.release)
     if options.write is not None and len(options.dirs) > 1:
         raise InputError("", "", "--write takes one DIR", "replay the folders one after the other")
     out = Path(options.write) if options.write is not None else None
@@ -41,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         make_folder(out)
     passed = failed = 0
     for folder in options.dirs:
-        recordings = list(read_folder(Path(folder)))
+        recordings = list(read_folder(Path(folder), options.program or ""))
         program = options.program or _implied(recordings, release)
         for recording in recordings:
             if (
@@ -52,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
                 continue
             simulated = replayed(recording)
             if out is not None:
-                write_recording(out, recording.release, recording.case, simulated)
+                write_recording(out, recording.release, recording.case, simulated, **replayed_others(recording))
             found = differences(recording, simulated)
             if not found:
                 passed += 1
@@ -66,6 +69,13 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failed or not passed else 0
 
 
+def _release(given: str | None) -> str:
+    """Which release's recordings are replayed: of driver-manager's image, or of a neighbour. "" for all. Raises InputError."""
+    if given is None or given in NEIGHBOUR_RELEASES:
+        return given or ""
+    return check_release(given)
+
+
 def _implied(recordings: Sequence[Recording], release: str) -> str | None:
     """Whose releases --release names, in a folder that holds several programs' recordings."""
-    return PROGRAM if release and any(recording.program == PROGRAM for recording in recordings) else None
+    return PROGRAM if release in RELEASES and any(recording.program == PROGRAM for recording in recordings) else None

@@ -1,7 +1,7 @@
 """Regular expressions of faults, read so that no search with them takes for ever.
 
 Python's `re` tries every way in which an expression may match, and cannot be stopped while it does. So an expression has
-few choices: two repeats at most, of one character or class and not of a group, and a dozen other choices. What is refused
+few choices: three repeats at most, of one character or class and not of a group, and a dozen other choices. What is refused
 can be written with fewer.
 
 Source: Python's re module; `re.search` of a cluster's and a recording's faults.
@@ -16,7 +16,7 @@ from typing import Final
 from simulator.reading import Place
 
 _LONGEST: Final = 200
-_MOST_REPEATS: Final = 2
+_MOST_REPEATS: Final = 3
 _MOST_CHOICES: Final = 12
 _TOKEN: Final = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<odd>\(\?(?:#|[a-zA-Z-]*x|\())|\(\?P?[<=!:]?"

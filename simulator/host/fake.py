@@ -174,6 +174,11 @@ class FakeHost:
         """`os.Remove`. Raises OSError."""
         self.kernel.remove(path)
 
+    def create_file(self, path: str, text: str) -> None:
+        """A file with this text, in place of any that is there. Raises OSError for a directory that is not."""
+        self.tree.parent(path)
+        self.tree.write(path, text)
+
     def mount_points(self) -> list[str]:
         """The mount points, in mount order."""
         return self.kernel.mount_points()

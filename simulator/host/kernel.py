@@ -22,6 +22,7 @@ from simulator.host.pci import PciBus, device_specs
 from simulator.host.spec import HostSpec, Module, PciFunction
 from simulator.host.sysfs import SysfsFile, make_directory, put
 from simulator.host.tree import Tree, failure
+from simulator.mounts import covering
 
 PCI_DEVICES: Final = "/sys/bus/pci/devices"
 _MODULES: Final = "/sys/module"
@@ -221,21 +222,8 @@ class Kernel:
     def mount(self, path: str) -> None:
         """Mount an empty file system. What lies there is hidden until it is unmounted."""
         self.tree.make_directory(path)
-        parent = self._covering(path)
+        parent = covering(self.mounts, path)
         self.mounts.append(Mount(path, self.tree.swap(path, None), parent))
-
-    def _covering(self, path: str) -> Mount | None:
-        """The mount that a path is looked up in. A walk from the root enters the first mount it meets, which may hide others."""
-        current: Mount | None = None
-        while True:
-            inner = [
-                mount
-                for mount in self.mounts
-                if mount.parent is current and (path == mount.path or path.startswith(mount.path + "/"))
-            ]
-            if not inner:
-                return current
-            current = min(inner, key=lambda mount: len(mount.path))
 
     def unmount(self, path: str) -> None:
         """`umount2(path, MNT_DETACH)`: the top mount there, with what is mounted on it. Raises OSError."""
@@ -245,7 +233,7 @@ class Kernel:
         if answer == "ok":
             return
         self.tree.find(path)
-        top = self._covering(path)
+        top = covering(self.mounts, path)
         if top is None or top.path != path:
             raise failure(errno.EINVAL, path)
         self.tree.restore(path, top.hidden)
@@ -265,8 +253,8 @@ class Kernel:
         if answer not in {"ok", "real"}:
             raise failure(_number(answer), path)
         if answer == "real":
-            covering = self._covering(path)
-            if covering is not None and covering.path == path:
+            top = covering(self.mounts, path)
+            if top is not None and top.path == path:
                 raise failure(errno.EBUSY, path)
             self.tree.remove(path)
 

@@ -14,6 +14,7 @@ import lzma
 import os
 import tarfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -95,7 +96,9 @@ class TarRoot:
                 if count > self._limits.members:
                     raise InputError(self._name, "", f"has more than {self._limits.members} members", "leave out what is no host")
                 self._add(member, reader, spool)
-        except (tarfile.TarError, ValueError, OverflowError, EOFError, lzma.LZMAError, OSError) as error:
+            if reader.ended_well and spool is not None:
+                reader.finish()
+        except (tarfile.TarError, ValueError, OverflowError, EOFError, lzma.LZMAError, zlib.error, OSError) as error:
             if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
                 raise InputError(self._name, "", "does not fit into the temporary folder", "set TMPDIR to a larger one") from None
             raise InputError(self._name, "", f"is no tar archive, or a damaged one: {error}", "name a tar file of a root") from None
@@ -230,6 +233,11 @@ class _Forward:
             if not piece:
                 raise EOFError("it ends within a member")
             to.write(piece)
+
+    def finish(self) -> None:
+        """Read what follows the archive: only then is the checksum of a compressed one held against it. Raises what is wrong."""
+        while self._take(_CHUNK):
+            pass
 
     def _take(self, size: int) -> bytes:
         self._check(self._position + size)

@@ -20,25 +20,21 @@ def exported(reference: str) -> Iterator[tuple[TarRoot, str]]:
     """An image's root, and its architecture as `uname -m` has it. Raises InputError. The image is not pulled."""
     client = engine.client()
     engine.sweep_once()
-    import docker  # noqa: PLC0415  # the engine has said what is missing where it is
-
-    try:
-        image = client.images.get(reference)
-        architecture = _ARCHITECTURES.get(image.attrs.get("Architecture", ""), "")
+    with engine.answering(f'the image "{reference}" cannot be looked into') as errors:
+        try:
+            image = client.images.get(reference)
+        except errors.ImageNotFound:
+            mend = "`docker pull` it first, or name a folder or a tar file"
+            raise InputError("", "", f'there is no file and no image "{reference}"', mend) from None
         # A command is asked for where the image has none; it is never run.
-        created = client.api.create_container(image.id, command=["none"], labels=engine.labels())
+        container = client.containers.create(image.id, ["none"], labels=engine.labels())
         try:
             with tempfile.TemporaryFile() as spool:
-                chunks = cast("IO[bytes]", _Chunks(client.api.export(created["Id"], chunk_size=_CHUNK)))
-                yield TarRoot(reference, chunks, spool), architecture
+                chunks = cast("IO[bytes]", _Chunks(container.export(_CHUNK)))
+                root = TarRoot(reference, chunks, spool)
+                yield root, _ARCHITECTURES.get(image.attrs.get("Architecture", ""), "")
         finally:
-            client.api.remove_container(created["Id"], v=True, force=True)
-    except docker.errors.ImageNotFound:
-        raise InputError(
-            "", "", f'there is no file and no image "{reference}"', "`docker pull` it first, or name a folder or a tar file"
-        ) from None
-    except (docker.errors.DockerException, OSError) as error:  # what requests raises are OSErrors
-        raise InputError("", "", f'the image "{reference}" cannot be looked into: {error}', "see what the engine says") from None
+            engine.remove(container)
 
 
 class _Chunks:

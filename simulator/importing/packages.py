@@ -31,6 +31,8 @@ _STATES: Final = {
     "installed": "ii",
 }
 _RPM_VERSION, _RPM_RELEASE = 1001, 1002
+_SQLITE_VERSIONS: Final = slice(18, 20)
+"""Of SQLite's header: who may write and read the file, 1 by a rollback journal, 2 by a write-ahead log (as rpm does)."""
 
 
 def installed(root: Root) -> dict[str, Package]:
@@ -70,7 +72,9 @@ def _rpm(root: Root) -> dict[str, Package]:
 
 def _rows(data: bytes) -> Iterator[tuple[str, Package]]:
     with closing(sqlite3.connect(":memory:")) as database:
-        database.deserialize(data)
+        image = bytearray(data)
+        image[_SQLITE_VERSIONS] = b"\1\1"  # in memory there is no write-ahead log, and SQLite refuses to open what wants one
+        database.deserialize(image)
         rows = database.execute("SELECT Name.key, Packages.blob FROM Name JOIN Packages ON Packages.hnum = Name.hnum LIMIT 100000")
         for key, blob in rows:
             name = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)

@@ -149,11 +149,10 @@ def flow(tag: str, *, without: frozenset[str] = frozenset(), what_if: str = "") 
     release = GO_RELEASES[tag]
     changes: list[Change] = []
     missing: list[Change] = []
-    for known in GO_RELEASES.values():
-        for change in known.changes:
+    tags = list(GO_RELEASES)
+    for known in tags[: tags.index(tag) + 1]:
+        for change in GO_RELEASES[known].changes:
             (missing if change.name in without else changes).append(change)
-        if known is release:
-            break
     if what_if:
         changes.append(WHAT_IFS[what_if])
     return Flow(

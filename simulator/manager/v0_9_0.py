@@ -245,9 +245,9 @@ class _FailsAfterDrain(DriverManager):
     def uncordon(self) -> None:
         if not self.trapped:
             super().uncordon()
-        elif self.is_gpu_pod_eviction_enabled() or self.is_auto_drain_enabled():
-            with self.cleaning_up():
-                self.kube.uncordon_node(self.config.node_name)
+            return
+        with self.cleaning_up():
+            self.kube.uncordon_node(self.config.node_name)
 
     def reschedule_failed(self, failure: GoError) -> None:
         if not self.trapped:

@@ -13,7 +13,6 @@ import errno
 import os
 import platform
 import posixpath
-import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,10 +20,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from simulator.gocompat import PathError, errno_of
+from simulator.mounts import listed
 from simulator.ports import CommandNotFound, IoFailure, ProcessResult
 
 _MOUNTS: Final = "/proc/self/mountinfo"
-_MOUNT_POINT: Final = 4
 _MNT_DETACH: Final = 2
 _DELETE_MODULE: Final = {"x86_64": 176, "i686": 129, "ppc64le": 129, "s390x": 129, "armv7l": 129}
 """The number of the system call, where it is not that of Linux' newer architectures."""
@@ -124,7 +123,7 @@ class RealHost:
 
     def mount_points(self) -> list[str]:
         """The mount points of this process' namespace, in mount order."""
-        return [_unescaped(line.split(" ")[_MOUNT_POINT]) for line in self.read_file(_MOUNTS).split("\n") if line]
+        return [mount.point for mount in listed(self.read_file(_MOUNTS))]
 
     def unmount(self, path: str) -> None:
         """`umount2(path, MNT_DETACH)`. Raises OSError."""
@@ -172,11 +171,6 @@ def _opened(path: str, flags: int) -> Iterator[int]:
         raise IoFailure(error.errno, error.strerror, path) from None
     finally:
         os.close(file)
-
-
-def _unescaped(text: str) -> str:
-    r"""A field of mountinfo: space, tab, newline and backslash are `\040` and so on there."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
 def _libc() -> ctypes.CDLL:

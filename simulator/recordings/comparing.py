@@ -213,6 +213,12 @@ def _order(observed: Mapping[str, Any], unobserved: frozenset[str]) -> list[Any]
     return out
 
 
+def exact_mismatches(recorded: Mapping[str, Any], simulated: Mapping[str, Any]) -> list[Mismatch]:
+    """Every field in which two observations differ, where nothing is left to chance."""
+    keys = sorted(recorded.keys() | simulated.keys())
+    return [first(key, recorded.get(key), simulated.get(key)) for key in keys if recorded.get(key) != simulated.get(key)]
+
+
 def first(field: str, left: Any, right: Any, place: str = "") -> Mismatch:
     """The first place at which two values differ."""
     if isinstance(left, dict) and isinstance(right, dict):

@@ -7,6 +7,7 @@ described beside the recordings.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -137,6 +138,13 @@ def check(document: Any, form: Form, file: str, root: str) -> None:
 def _errno(place: Place) -> None:
     if errno_number(place.text()) is None:
         place.fail(f'is "{place.value}"', "write the name of an errno such as EBUSY")
+
+
+def _base64(place: Place) -> None:
+    try:
+        base64.b64decode(place.text(), validate=True)
+    except ValueError:
+        place.fail("is no base64", "see the format of recordings")
 
 
 def _is_number(value: Any) -> bool:
@@ -323,26 +331,50 @@ _DEVICE: Final = Fields(
         "vfio_dev": NAME,
     }
 )
+_BUS: Final[Mapping[str, Form]] = {
+    "devices": MapOf(_DEVICE, NAME),
+    "drivers": MapOf(Fields({"missing_files": TEXTS, "ids": TEXTS}), NAME),
+    "modules_alias": TEXT,
+    "modprobe": MapOf(Either({dict: _MODPROBE, list: ListOf(_MODPROBE)})),
+    "modprobe_in": ListOf(ROOT),
+    "dirs": ListOf(PATH),
+    "no_devices_dir": FLAG,
+    "no_sysfs": FLAG,
+    "faults": ListOf(
+        Fields(
+            {"text": TEXT, "op": _one_of("open"), "skip": COUNT, "times": COUNT, "error": ERRNO, "then": _CHANGES},
+            {"path": PATH},
+        )
+    ),
+}
 VFIO_INPUT: Final = Fields(
-    {
-        "devices": MapOf(_DEVICE, NAME),
-        "drivers": MapOf(Fields({"missing_files": TEXTS, "ids": TEXTS}), NAME),
-        "modules_alias": TEXT,
-        "modprobe": MapOf(Either({dict: _MODPROBE, list: ListOf(_MODPROBE)})),
-        "modprobe_in": ListOf(ROOT),
-        "dirs": ListOf(PATH),
-        "no_devices_dir": FLAG,
-        "no_sysfs": FLAG,
-        "faults": ListOf(
-            Fields(
-                {"text": TEXT, "op": _one_of("open"), "skip": COUNT, "times": COUNT, "error": ERRNO, "then": _CHANGES},
-                {"path": PATH},
-            )
-        ),
-    },
-    {"kernel_release": NAME, "steps": ListOf(Fields({"env": _ENV, "before": _CHANGES}, {"args": TEXTS}))},
+    _BUS, {"kernel_release": NAME, "steps": ListOf(Fields({"env": _ENV, "before": _CHANGES}, {"args": TEXTS}))}
 )
 """A case of vfio-manage."""
+_LISTING_FIELDS: Final = Fields(
+    {"directory": FLAG, "text": TEXT, "base64": Leaf(_base64), "parts": ListOf(Either({str: TEXT, list: Row((TEXT, COUNT))}))}
+)
+
+
+def _listing(place: Place) -> None:
+    if not place.mapping(_LISTING_FIELDS.may):
+        place.fail("says nothing of the file", "write its text")
+    check(place.value, _LISTING_FIELDS, place.file, place.path)
+
+
+_LISTING: Final = Leaf(_listing)
+PLUGIN_INPUT: Final = Fields(
+    {
+        **_BUS,
+        "pci_ids": TEXT,
+        "files": ListOf(Fields({"file": _LISTING}, {"case": TEXT, "ids": TEXTS})),
+        "names": _LISTING,
+        "shared": _LISTING,
+    }
+)
+"""A case of the sandbox device plugin: a bus, or files of names."""
+COZYSTACK_INPUT: Final = Fields({"values": MapOf(ANY), "variant": _one_of("default", "vgpu", "container")})
+"""A case of Cozystack's charts."""
 
 # --- what was observed ------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,11 @@
 """Where recordings lie: the folders they are read from, and the packed form the project carries.
 
-Both programs' recordings are laid out alike and may lie in one packed folder; a case of vfio-manage is known by its
-`steps`. Three layouts are read: a folder `cases/` + `recordings/<release>/` as recorded, a packed folder (`<program>.json.xz` for
-the inputs, `<program>-<release>.json.xz` for each release), and what `replay --write` writes.
+The recordings of driver-manager and vfio-manage are laid out alike and may lie in one packed folder; a case of vfio-manage is
+known by its `steps`. Three layouts are read: a folder `cases/` + `recordings/<release>/` as recorded, a packed folder
+(`<program>.json.xz` for the inputs, `<program>-<release>.json.xz` for each release), and what `replay --write` writes.
+
+Their neighbours' recordings, of the sandbox device plugin and of Cozystack's charts, are packed in the same way; as recorded,
+they lie in folders of their own forms.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import lzma
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,9 +25,23 @@ from simulator.reading import InputError, Place, read_text
 PROGRAM: Final = "driver-manager"
 VFIO_MANAGE: Final = "vfio-manage"
 PROGRAMS: Final = (PROGRAM, VFIO_MANAGE)
+PLUGIN: Final = "sandbox-device-plugin"
+COZYSTACK: Final = "cozystack"
+NEIGHBOURS: Final = (PLUGIN, COZYSTACK)
+"""What stands around driver-manager and is recorded too."""
 SHELL_STEM: Final = "shell-releases"
 """The packed files that hold driver-manager's shell releases, and the Go releases on the worlds that are new there."""
 _TIME_BOUND: Final = "time_bound"
+_OTHERS: Final = "others"
+_OTHERWISE: Final = "observed_"
+_GIVEN: Final = ("chart", "values", "variant", "values_files")
+"""What a rendering was made from."""
+_DISCOVERY: Final = "discovery"
+_NAMES: Final = "names-*"
+_BUNDLED: Final = "names-bundled"
+_SHARED: Final = "-shared"
+_NAMES_RELEASES: Final = ("v1.5.0", "v1.6.0")
+"""Releases whose names were recorded: they gave the same answers."""
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
@@ -45,19 +62,36 @@ class Recording:
     time_bound: frozenset[str] = frozenset()
     """Fields that depend on how fast the recording machine was, and are not compared."""
 
+    neighbour: str = ""
+    """The neighbour it is of, "" for a program of driver-manager's image."""
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """Further observations of the same case, under the names that their recording gives them."""
+
     @property
     def program(self) -> str:
         """Which program it is of."""
-        return VFIO_MANAGE if "steps" in self.input else PROGRAM
+        return self.neighbour or (VFIO_MANAGE if "steps" in self.input else PROGRAM)
 
 
-def read_folder(folder: Path) -> Iterator[Recording]:
-    """Every recording of a folder, by release and id. Raises InputError for a folder of no known form."""
+def read_folder(folder: Path, program: str = "") -> Iterator[Recording]:
+    """Every recording of a folder, by release and id. Raises InputError for a folder of no known form.
+
+    Of a packed folder with recordings of a `program`, those of others may be left unread.
+    """
     _check_folder(folder)
     if (folder / "cases").is_dir() and (folder / "recordings").is_dir():
         yield from _read_unpacked(folder)
         return
-    for path in _packed_inputs(folder, (*PROGRAMS, SHELL_STEM)):
+    if (folder / _DISCOVERY).is_dir() or any(folder.glob(_NAMES)):
+        yield from _read_plugin(folder)
+        return
+    if any(folder.glob("*.json")):
+        yield from _read_documents(folder)
+        return
+    stems = (
+        [program] if program in NEIGHBOURS and (folder / f"{program}.json.xz").exists() else [*PROGRAMS, SHELL_STEM, *NEIGHBOURS]
+    )
+    for path in _packed_inputs(folder, stems):
         yield from _read_packed(path)
 
 
@@ -146,6 +180,83 @@ def _read_unpacked(folder: Path) -> Iterator[Recording]:
             )
 
 
+def _read_plugin(folder: Path) -> Iterator[Recording]:
+    """The sandbox device plugin's: a file for each case of discovery, lists of names, and odd files of names."""
+    yield from _read_documents(folder / _DISCOVERY)
+    for path in sorted(folder.glob(_NAMES)):
+        given, observed = _names_json(path) if path.suffix == ".json" else _names_table(path)
+        for release in _NAMES_RELEASES:
+            yield _neighbour(PLUGIN, plain_name(path.stem, "file name", path), release, given, observed, path)
+
+
+def _releases(given: Any, path: Path) -> list[str]:
+    if not isinstance(given, list) or not given:
+        raise InputError(str(path), "versions", "is no list of releases", "see the format of recordings")
+    return [plain_name(release, "versions", path) for release in given]
+
+
+def _neighbour(program: str, case: str, release: str, given: Any, observed: Any, path: Path) -> Recording:
+    return Recording(case, release, given, observed, str(path), neighbour=program)
+
+
+def _names_json(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`names-edge.json`: odd files of names, and what is asked of each."""
+    given, observed = [], []
+    try:
+        for case in _load(path):
+            answers = case["answers"]
+            given.append({"case": case["case"], "file": case["file"], "ids": [answer["id"] for answer in answers]})
+            observed.append({"case": case["case"], "answers": answers})
+    except (TypeError, KeyError) as error:
+        raise InputError(str(path), "", f"is of another form: {error!r}", "see the format of recordings") from None
+    return {"files": given}, {"files": observed}
+
+
+def _names_table(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`names-NAME.tsv`: id, name in pci.ids, resource. `names-NAME-shared.tsv`: a resource without its namespace, its ids.
+
+    The pci.ids file is the plugin's own where the NAME is `bundled`; of another it has what the table beside says.
+    """
+    stem = path.stem.removesuffix(_SHARED)
+    rows = [line.split("\t") for line in read_text(path).split("\n") if line and not line.startswith("#")]
+    columns = 2 if path.stem.endswith(_SHARED) else 3
+    for number, row in enumerate(rows):
+        if len(row) != columns:
+            raise InputError(
+                str(path), f"row {number + 1}", f"has {len(row)} columns, not {columns}", "see the format of recordings"
+            )
+    listing: dict[str, Any] = {}
+    if stem != _BUNDLED:
+        beside = path.with_name(f"{stem}.tsv")
+        table = (
+            rows if beside == path else [line.split("\t") for line in read_text(beside).splitlines() if not line.startswith("#")]
+        )
+        listing = {"text": "".join(["10de  NVIDIA Corporation\n", *(f"\t{row[0]}  {row[1]}\n" for row in table if len(row) > 1)])}
+    kind = "shared" if columns == 2 else "names"
+    return {kind: listing or None}, {kind: rows}
+
+
+def _read_documents(folder: Path) -> Iterator[Recording]:
+    """A file each: what the plugin finds on a node, or what Cozystack's charts render. Raises InputError for another file.
+
+    Where another Helm says otherwise, that is a further observation.
+    """
+    for path in sorted(folder.glob("*.json")):
+        document = _load(path)
+        observed = _need(document, "observed", path)
+        case = plain_name(path.stem, "file name", path)
+        words = str(document.get("chart") or "").split()
+        if "versions" in document:
+            for release in _releases(document["versions"], path):
+                yield _neighbour(PLUGIN, case, release, _need(document, "input", path), observed, path)
+        elif len(words) > 2 and words[0] == COZYSTACK:
+            given = {key: document[key] for key in _GIVEN if key in document}
+            others = {key: document[key] for key in sorted(document) if key.startswith(_OTHERWISE)}
+            yield replace(_neighbour(COZYSTACK, case, plain_name(words[1], "chart", path), given, observed, path), others=others)
+        else:
+            raise InputError(str(path), "", "is no recording of a known form", "see the format of recordings")
+
+
 def _fields(loose: Any, case: str, release: str, path: Path) -> frozenset[str]:
     """The fields of a recording that are not compared: only those of the shell releases depend on the machine's speed."""
     found = loose.get(case, []) if isinstance(loose, dict) else None
@@ -173,7 +284,16 @@ def _read_packed(path: Path) -> Iterator[Recording]:
             place = f"{released}:{plain_name(case, 'observed', released)}"
             if not isinstance(observed, dict) or not isinstance(cases.get(case), dict):
                 raise InputError(place, "", f"is no recording, or has no input in {path.name}", "pack the recordings anew")
-            yield Recording(case, release, cases[case], observed, place, _fields(loose, case, release, path))
+            yield Recording(
+                case,
+                release,
+                cases[case],
+                observed,
+                place,
+                _fields(loose, case, release, path),
+                stem if stem in NEIGHBOURS else "",
+                (document.get(_OTHERS) or {}).get(case) or {},
+            )
 
 
 def plain_name(name: Any, key: str, path: Path | None = None) -> str:
@@ -248,7 +368,10 @@ def pack(folder: Path, out: Path, releases: Sequence[str]) -> list[Path]:
             for recording in recordings
             if recording.release == release
         }
-        _write_packed(path, {"format": 1, "release": release, "observed": observed})
+        packed: dict[str, Any] = {"format": 1, "release": release, "observed": observed}
+        if others := {entry.case: entry.others for entry in recordings if entry.release == release and entry.others}:
+            packed[_OTHERS] = others
+        _write_packed(path, packed)
         written.append(path)
     return written
 

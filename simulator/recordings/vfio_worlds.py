@@ -6,10 +6,11 @@ The recorder's container has BusyBox in /busybox only, and modprobe where the ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from simulator.gocompat import errno_number
-from simulator.host.fake import ModprobeAnswer
+from simulator.host.fake import KERNEL, ModprobeAnswer
 from simulator.host.pci import (
     CONTROL_FILES,
     PCI_DEVICES,
@@ -38,7 +39,11 @@ def vfio_world_of(recording: Recording) -> VfioWorld:
 
 
 def _world(given: Mapping[str, Any], case: str) -> VfioWorld:
-    release = given["kernel_release"]
+    return replace(bus_world(given, case, given["kernel_release"]), steps=tuple(_step(step) for step in given["steps"]))
+
+
+def bus_world(given: Mapping[str, Any], case: str, release: str = KERNEL) -> VfioWorld:
+    """The bus and the files of a case, before any program runs."""
     files = [File("/busybox/chroot", "", 0o755)]
     for root in _ROOTS if given.get("modprobe_in") is None else given["modprobe_in"]:
         base = root.rstrip("/")
@@ -48,7 +53,7 @@ def _world(given: Mapping[str, Any], case: str) -> VfioWorld:
     no_sysfs = bool(given.get("no_sysfs"))
     return VfioWorld(
         host=HostSpec(name=case, root="absent", container_files=tuple(files), os={"kernel": release}),
-        steps=tuple(_step(step) for step in given["steps"]),
+        steps=(),
         devices={address: _device(device) for address, device in (given.get("devices") or {}).items()},
         drivers={name: _driver(driver) for name, driver in (given.get("drivers") or {}).items()},
         faults=tuple(_fault(fault) for fault in given.get("faults") or ()),

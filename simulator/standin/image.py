@@ -1,8 +1,8 @@
 """The stand-in's image, built from what this machine runs on: `python -m simulator.standin.image`.
 
-Nothing is fetched. The interpreter that runs this, its standard library, the libraries they are linked with, the model,
-PyYAML and `chroot` (busybox', else the machine's own) are packed into one layer on nothing; a Dockerfile in
-fixtures/images/standin says the rest. The image runs on the architecture it was built on.
+Nothing is fetched. The interpreter that runs this, its standard library, the libraries they are linked with, PyYAML and `chroot`
+(busybox', else the machine's own) are packed into an image of one layer on nothing, `dmsim-standin-base`, which all stand-ins
+rest on; a Dockerfile in fixtures/images/standin puts the model there. The image runs on the architecture it was built on.
 
 Example:
   python -m simulator.standin.image --release v0.12.0 --tag standin:v0.12.0
@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ import sys
 import sysconfig
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,13 +31,14 @@ import yaml
 
 from simulator.manager.releases import DEFAULT, GO_RELEASES, flow
 from simulator.reading import InputError
-from simulator.runners.container.engine import client
+from simulator.runners.container.engine import answering, client
 from simulator.scenario import fixtures
 from simulator.standin.program import DRIVER_MANAGER, PROGRAMS, check
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
+_BASE: Final = "dmsim-standin-base"
 _HOME: Final = "opt/standin"
 """Where Python lives in the image; it finds its library from there as it did here."""
 _UNUSED: Final = re.compile(
@@ -66,7 +70,7 @@ def build(
     """Build the image of a release; returns its tag.
 
     `without` leaves named changes out. `package` is the folder `simulator` to pack, where it is not the one this is part of:
-    a model with a planted fault. Raises InputError where the machine lacks something.
+    a model with a planted fault. Raises InputError where the machine lacks something, or the engine refuses.
     """
     check(DRIVER_MANAGER, release, without)
     if not sys.platform.startswith("linux"):
@@ -77,13 +81,37 @@ def build(
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as tar:
         tar.add(fixtures() / "images" / "standin" / "Dockerfile", "Dockerfile")
-        _add_text(tar, "root.tar", root(release, without, package or Path(__file__).parent.parent), 0o644)
+        _add_text(tar, "model.tar", model(release, without, package or Path(__file__).parent.parent), 0o644)
     context.seek(0)
-    arguments = {"RELEASE": release, "PATHS": ":".join(flow(release).container_path)}
-    before = _image_of(engine, tag)
-    image, _ = engine.images.build(fileobj=context, custom_context=True, tag=tag, buildargs=arguments, rm=True, forcerm=True)
-    if before not in {"", image.id}:
-        _remove_unused(engine, before)
+    with answering(f"the image {tag} cannot be built"):
+        arguments = {"BASE": _base(engine), "RELEASE": release, "PATHS": ":".join(flow(release).container_path)}
+        before = _image_of(engine, tag)
+        image, _ = engine.images.build(fileobj=context, custom_context=True, tag=tag, buildargs=arguments, rm=True, forcerm=True)
+        if before not in {"", image.id}:
+            _remove_unused(engine, before)
+    return tag
+
+
+def _base(engine: DockerClient) -> str:
+    """The image that all stand-ins rest on, made unless it is there: its tag. Whoever makes it, its id is the same."""
+    layer, name = interpreter()
+    tag = f"{_BASE}:{name[:12]}"
+    if _image_of(engine, tag):
+        return tag
+    config = {
+        "architecture": engine.version()["Arch"],
+        "os": "linux",
+        "created": "1970-01-01T00:00:00Z",
+        "config": {},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{name}"]},
+    }
+    manifest = [{"Config": "config.json", "RepoTags": [tag], "Layers": ["layer.tar"]}]
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        _add_text(tar, "config.json", json.dumps(config).encode(), 0o644)
+        _add_text(tar, "manifest.json", json.dumps(manifest).encode(), 0o644)
+        _add_text(tar, "layer.tar", layer, 0o644)
+    engine.images.load(archive.getvalue())
     return tag
 
 
@@ -106,8 +134,9 @@ def _remove_unused(engine: DockerClient, image: str) -> None:
             engine.images.remove(image)
 
 
-def root(release: str, without: Sequence[str], package: Path) -> bytes:
-    """The image's root file system as a tar."""
+@cache
+def interpreter() -> tuple[bytes, str]:
+    """What does not depend on the model, as a tar, and its SHA-256: the interpreter and all that it needs."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name, mode in _DIRECTORIES.items():
@@ -118,8 +147,15 @@ def root(release: str, without: Sequence[str], package: Path) -> bytes:
         programs = [*_add_python(tar), *_add_chroot(tar)]
         for library in _libraries(programs):
             _add_library(tar, library)
-        _add_tree(tar, package, f"{_library()}/simulator", _OWN_UNUSED)
         _add_tree(tar, Path(yaml.__file__).parent, f"{_library()}/yaml", _OWN_UNUSED)
+    return out.getvalue(), hashlib.sha256(out.getvalue()).hexdigest()
+
+
+def model(release: str, without: Sequence[str], package: Path) -> bytes:
+    """The model, and the programs that it plays, as a tar."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        _add_tree(tar, package, f"{_library()}/simulator", _OWN_UNUSED)
         for program in PROGRAMS:
             text = _LAUNCHER.format(home=_HOME, program=program, release=release, without=sorted(without))
             _add_text(tar, f"usr/bin/{program}", text.encode(), 0o755)

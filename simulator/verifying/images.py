@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from simulator.runners.container.engine import client
 from simulator.runners.container.image import look_into
 from simulator.trace import Outcome
 from simulator.world import World
@@ -52,9 +51,8 @@ class Image:
 
 def look_up(reference: str) -> Image:
     """An image by its reference. Raises InputError: no engine, no such image, no image that can be run, the extra is missing."""
-    look_into(reference)
-    found = client().images.get(reference)
-    return Image(reference, str(found.id), release_of(reference, found.labels))
+    found = look_into(reference)
+    return Image(reference, found.id, release_of(reference, found.labels))
 
 
 def release_of(reference: str, labels: Mapping[str, str]) -> str:

@@ -295,7 +295,7 @@ def shortened(world: World) -> World:
         cluster=replace(world.cluster, pods=pods, validates=True),
         env=env,
         changes=tuple(replace(change, after=min(change.after, _LONGEST_WAIT)) for change in world.changes),
-        signal=(world.signal[0], min(max(world.signal[1], 1.0), _LONGEST_WAIT)) if world.signal else None,
+        signal=(world.signal[0], min(world.signal[1], _LONGEST_WAIT)) if world.signal else None,
         stop_after=WATCHED,
         pid_1=True,
     )

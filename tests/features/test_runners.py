@@ -50,12 +50,15 @@ def test_what_no_image_can_show_is_left_out(docker_engine):
 
 @pytest.mark.container
 @pytest.mark.slow
-@pytest.mark.parametrize(("tracer", "unseen"), [((), ""), (("--no-tracer",), "kernel")])
-def test_scenarios_on_the_stand_in(docker_engine, tracer, unseen):
+@pytest.mark.parametrize(
+    ("chosen", "unseen"),
+    [(("features/modules",), ""), (("features/modules", "features/no_driver", "--no-tracer"), "kernel")],
+    ids=["traced", "docker"],
+)
+def test_scenarios_on_the_stand_in(docker_engine, chosen, unseen):
     """The same scenarios pass; what Docker alone cannot see is counted and not compared."""
     image = build(docker_engine, RELEASE)
-    chosen = ("features/no_driver", "features/modules", "--longest=4", "-n4")
-    done = features(*chosen, "--runner=container", "--image", image, "--release", RELEASE, *tracer)
+    done = features(*chosen, "--longest=4", "-n4", "--runner=container", "--image", image, "--release", RELEASE)
     assert done.returncode == 0, done.stdout[-5000:]
     assert int(re.search(r"scenarios passed: (\d+)", done.stdout)[1]) >= 5, done.stdout[-2000:]
     missed = re.search(r"because unobserved: (\d+)\n((?:  \d+ \w+\n)*)", done.stdout)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 import tarfile
 import time
 import tracemalloc
@@ -247,6 +248,41 @@ def test_a_truncated_compressed_archive_is_one_error():
     assert unpacked is not None
     with pytest.raises(InputError, match="is no tar archive, or a damaged one"):
         TarRoot("x.tar.gz", unpacked, io.BytesIO())
+
+
+def noise(size: int) -> bytes:
+    """Bytes that hardly compress, the same ones each time."""
+    return random.Random(0).randbytes(size)
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_a_compressed_archive_that_is_mangled_in_the_middle_is_one_error(module):
+    """Each way to compress has errors of its own."""
+    data = bytearray(module.compress(archive_of({"a": noise(50_000), "b": b"x"})))
+    middle = len(data) // 2
+    data[middle : middle + 16] = b"\xff" * 16
+    unpacked = decompressed(io.BytesIO(bytes(data)))
+    assert unpacked is not None
+    with pytest.raises(InputError, match=r"x.tar: is no tar archive, or a damaged one"):
+        TarRoot("x.tar", unpacked, io.BytesIO())
+
+
+@pytest.mark.parametrize(("module", "flipped"), [(gzip, -8), (bz2, -2), (lzma, -20)])
+def test_a_wrong_checksum_is_one_error(module, flipped):
+    """It stands at the very end, behind what tar looks at."""
+    data = bytearray(module.compress(archive_of({"a": noise(50_000)})))
+    data[flipped] ^= 0x55
+    unpacked = decompressed(io.BytesIO(bytes(data)))
+    assert unpacked is not None
+    with pytest.raises(InputError, match=r"x.tar: is no tar archive, or a damaged one"):
+        TarRoot("x.tar", unpacked, io.BytesIO())
+
+
+def test_what_follows_the_end_of_an_archive_is_read_and_does_not_matter():
+    """So that what goes wrong to the very end of a stream is told."""
+    stream = io.BytesIO(archive_of({"a": b"x"}) + noise(3 << 20))
+    assert TarRoot("x", stream, io.BytesIO()).names("/") == ["a"]
+    assert stream.read() == b""
 
 
 def test_a_full_disk_is_one_error():

@@ -26,7 +26,9 @@ def rpm_header(version: str, release: str) -> bytes:
 
 
 def rpm_database(path: Path, *packages: tuple[str, bytes]) -> bytes:
+    """A database as rpm leaves it: by a write-ahead log, which its last user has put into the file."""
     with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
         database.execute("CREATE TABLE Packages (hnum INTEGER PRIMARY KEY, blob BLOB NOT NULL)")
         database.execute("CREATE TABLE Name (key TEXT NOT NULL, hnum INTEGER NOT NULL, idx INTEGER NOT NULL)")
         for number, (name, blob) in enumerate(packages, 1):

@@ -11,7 +11,7 @@ from simulator.gocompat import SECOND
 from simulator.host.fake import FakeHost
 from simulator.host.spec import File, HostSpec
 from simulator.kube.kubectl import Kubectl
-from simulator.ports import Request
+from simulator.ports import ConnectionRefused, Request
 from tests.said import Said
 
 KUBECONFIG = (
@@ -22,16 +22,21 @@ KUBECONFIG = (
 class Calls:
     """One container's kubectl, the requests that reached the server, what was said."""
 
-    def __init__(self, *pods, faults=(), labels=None, env=None, **cluster):
+    down = False
+
+    def __init__(self, *pods, faults=(), labels=None, env=None, files=(), **cluster):
         spec = ClusterSpec("c", Node("n", labels or {}, {}, unschedulable=False), pods, faults=faults, **cluster)
-        self.clock, self.said, self.asked = VirtualClock(), Said(), []
+        self.clock, self.said, self.asked, self.times = VirtualClock(), Said(), [], []
         self.cluster = FakeCluster(spec, self.clock)
-        host = FakeHost(HostSpec("h", container_files=(File("/k", KUBECONFIG),)), ["/usr/bin"])
+        host = FakeHost(HostSpec("h", container_files=(File("/k", KUBECONFIG), *files)), ["/usr/bin"])
         given = {"KUBECONFIG": "/k"} if env is None else env
         self.kubectl = Kubectl(given, host, self, self.clock, self.said, self, lambda: "STAMP")
 
     def request(self, request: Request):
+        if self.down:
+            raise ConnectionRefused(request.path)
         self.asked.append((request.method, request.path))
+        self.times.append(self.clock.now / SECOND)
         return self.cluster.request(request)
 
     def deleted(self, request, span):
@@ -104,6 +109,24 @@ def test_nobody_listens():
     assert lines[-1] == "The connection to the server c:1 was refused - did you specify the right host or port?"
 
 
+def test_a_server_that_has_answered_is_not_asked_again_what_it_offers():
+    """Even when nobody listens any more."""
+    calls = Calls()
+    assert calls.run("cordon", "n") == 0
+    calls.down = True
+    assert calls.run("uncordon", "n") == 1
+    assert calls.said.err == "The connection to the server c:1 was refused - did you specify the right host or port?\n"
+
+
+def test_in_a_pod_whose_certificate_is_none():
+    """kubectl says nothing of it: no word of the warning that driver-manager logs there."""
+    env = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    account = "/var/run/secrets/kubernetes.io/serviceaccount"
+    calls = Calls(env=env, files=(File(f"{account}/token", "t"), File(f"{account}/ca.crt", "none")))
+    assert calls.run("cordon", "n") == 0
+    assert (calls.said.out, calls.said.err) == ("node/n cordoned\n", "")
+
+
 def test_without_a_kubeconfig_outside_of_a_pod():
     """kubectl asks this machine."""
     calls = Calls(env={})
@@ -163,6 +186,32 @@ def test_a_watch_that_fails_is_begun_anew():
     assert calls.clock.now == 20 * SECOND
 
 
+def test_a_pod_that_cannot_be_read():
+    """Is an error."""
+    calls = Calls(pod("a", 20.0), faults=(Fault(method="GET", path="/pods/a", status=403),))
+    assert calls.run(*WAIT) == 1
+    assert calls.said.err == "Error from server (Forbidden): injected fault 403\n"
+
+
+def test_a_pod_that_goes_before_it_is_listed():
+    """Is gone."""
+    later = Fault(method="GET", query="metadata.name", times=1, status=429, retry_after=30)
+    calls = Calls(pod("a", 20.0), faults=(later,))
+    assert calls.run(*WAIT) == 0
+    assert calls.said.out == "pod/a condition met\n"
+    assert calls.times == [0.1, 0.1, 0.1, 30.1]
+
+
+def test_pauses_begin_anew_after_a_long_one():
+    """They double; two minutes without a failure are enough for the first one again."""
+    named = {"method": "GET", "query": "metadata.name"}
+    often, again = Fault(**named, times=3, status=500), Fault(**named, times=1, status=500)
+    calls = Calls(pod("a", 200.0), faults=(often, Fault(**named, times=1, status=429, retry_after=130), again))
+    assert calls.run(*WAIT) == 0
+    assert calls.said.err.count("Failed to watch") == 4
+    assert calls.times == pytest.approx([0.1, 0.1, 0.1, 1.3, 3.7, 8.5, 138.5, 139.7, 139.7])
+
+
 DRAIN = (
     "drain",
     "n",
@@ -190,6 +239,49 @@ def test_a_drain_that_is_refused():
         f'error: unable to drain node "n" due to error: {reason}, continuing command...\n'
         f"There are pending nodes to be drained:\n n\n{reason}\n"
     )
+
+
+OWNED = Pod("d", "p", owner=Owner("ReplicaSet", "r"), termination=2.0)
+NOT_EVICTED = Fault(method="POST", path="/eviction", status=500)
+REFUSED = 'error when evicting pods/"p" -n "d": injected fault 500'
+PENDING = 'There are pending pods in node "n" when an error occurred: '
+
+
+def refused(reason):
+    return f'error: unable to drain node "n" due to error: {reason}, continuing command...\nThere are pending nodes to be drained:\n n\n'
+
+
+@pytest.mark.parametrize(
+    ("faults", "cluster", "out", "err"),
+    [
+        ((NOT_EVICTED,), {}, "evicting pod d/p\n", f"{PENDING}{REFUSED}\npod/p\n{refused(REFUSED)}{REFUSED}\n"),
+        (
+            (NOT_EVICTED, Fault(method="GET", path="/pods", skip=1, status=500)),
+            {},
+            "evicting pod d/p\n",
+            f"Following errors occurred while getting the list of pods to delete:\ninjected fault 500{refused(REFUSED)}{REFUSED}\n",
+        ),
+        (
+            (Fault(method="DELETE", status=500),),
+            {"eviction": None},
+            "",
+            f"{PENDING}injected fault 500\npod/p\n{refused('injected fault 500')}Error from server (InternalError): injected fault 500\n",
+        ),
+    ],
+)
+def test_a_pod_that_cannot_be_evicted(faults, cluster, out, err):
+    """It is named as pending if the server still says so; what fails then is said too."""
+    calls = Calls(OWNED, faults=faults, **cluster)
+    assert calls.run(*DRAIN) == 1
+    assert (calls.said.out, calls.said.err) == (f"node/n cordoned\n{out}", err)
+
+
+@pytest.mark.parametrize(("eviction", "word"), [("policy/v1", "eviction"), (None, "deletion")])
+def test_a_pod_that_cannot_be_waited_for(eviction, word):
+    """What it was told to do has failed, kubectl says."""
+    calls = Calls(OWNED, faults=(Fault(method="GET", path="/pods/p$", status=403),), eviction=eviction)
+    assert calls.run(*DRAIN) == 1
+    assert calls.said.out.splitlines()[-1] == f"pod/p {word} failed"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -188,9 +190,29 @@ def test_a_deadline_ends_a_wait_for_the_bucket():
         drive(clock, rest.do("core", GET, ends=100 * MILLISECOND))
 
 
-def test_a_long_wait_for_the_bucket_is_logged():
-    """klog says so for waits over a second, at most every ten seconds."""
+@pytest.mark.parametrize(
+    ("structured", "words"),
+    [
+        (
+            True,
+            (
+                '] "Waited before sending request" delay="1.2s" reason="client-side throttling, not priority and fairness" verb="GET"'
+                ' URL="http://127.0.0.1:6443/api/v1/nodes/n"\n'
+            ),
+        ),
+        (
+            False,
+            (
+                "] Waited for 1.2s due to client-side throttling, not priority and fairness, request:"
+                " GET:http://127.0.0.1:6443/api/v1/nodes/n\n"
+            ),
+        ),
+    ],
+)
+def test_a_long_wait_for_the_bucket_is_logged(structured, words):
+    """klog says so for waits over a second, at most every ten seconds, in the words of the release's library."""
     rest, _, clock = client()
+    rest.libraries = dataclasses.replace(rest.libraries, structured_throttling=structured)
     waiting = [rest.do("core", GET) for _ in range(18)]
     spans = [next(work, 0) for work in waiting]
     clock.sleep(max(spans))
@@ -199,8 +221,8 @@ def test_a_long_wait_for_the_bucket_is_logged():
             pass
     text = rest.output.text
     assert text.count("\n") == 1
-    assert '] "Waited before sending request" delay="1.2s" reason="client-side throttling' in text
-    assert 'verb="GET" URL="http://127.0.0.1:6443/api/v1/nodes/n"' in text
+    assert text.startswith(f"I0101 00:00:00.000000       1 request.go:{rest.libraries.throttled_line}]")
+    assert text.endswith(words)
 
 
 def test_a_connection_that_fails_otherwise():

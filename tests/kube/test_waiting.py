@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +61,21 @@ def test_a_context_that_has_ended_is_still_asked_once():
     with pytest.raises(GoError):
         drive(clock, asked(clock, times, ends=deadline(clock, -SECOND)))
     assert times == [0]
+
+
+@pytest.mark.parametrize(("true_at", "error"), [(30, None), (31, "timed out waiting for the condition")])
+def test_a_late_poll_asks_once_more_at_its_deadline(true_at, error):
+    """As v0.27 of the library does."""
+    clock, times = VirtualClock(), []
+
+    def condition():
+        yield from ()
+        times.append(clock.now)
+        return clock.now >= true_at * SECOND
+
+    with pytest.raises(GoError, match=f"^{error}$") if error else contextlib.nullcontext():
+        drive(clock, poll(clock, 20 * SECOND, 30 * SECOND, condition, late=True))
+    assert times == [0, 20 * SECOND, 30 * SECOND]
 
 
 def test_deadlines():

@@ -15,7 +15,8 @@ from simulator.gocompat import SECOND, GoError
 from simulator.kube.profile import Libraries
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.quirks import Quirk
-from simulator.manager.releases import GO_RELEASES, flow
+from simulator.manager.releases import GO_RELEASES, RELEASES, flow, modelled, resolve
+from simulator.manager.shell.releases import STANDS_FOR
 from simulator.manager.steps import DriverManager
 from simulator.manager.whatif import WHAT_IFS
 from simulator.runners.simulated import simulate
@@ -64,6 +65,16 @@ def test_leaving_out_and_putting_on_top():
     for wrong in ({"tag": "v0.1.0"}, {"tag": "v0.10.0", "what_if": "x"}):
         with pytest.raises(KeyError):
             flow(**wrong)
+    with pytest.raises(KeyError):
+        resolve("v0.8.1", what_if="force-host-driver-unbind")
+
+
+def test_which_release_of_the_model_stands_for_a_tag():
+    """A modelled one for itself, a shell release for those with the same script, none for the rest."""
+    assert {modelled(tag) for tag in RELEASES} == set(RELEASES)
+    assert STANDS_FOR
+    assert {tag: modelled(tag) for tag in STANDS_FOR} == STANDS_FOR
+    assert modelled("v0.1.0") is None
 
 
 def test_a_quirk_holds_from_its_first_to_its_last_release():

@@ -297,6 +297,9 @@ def test_an_image_that_is_built_anew(docker_engine, image):
         before = docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag)).id
         assert before == docker_engine.images.get(other).id
         first = docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag, without=["force-reinstall"])).id
+        layers, others = (docker_engine.images.get(name).attrs["RootFS"]["Layers"] for name in (tag, other))
+        assert layers[0] == others[0], "the interpreter is there once"
+        assert layers[1] != others[1]
         docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag, without=["busybox-on-path"]))
         with pytest.raises(docker.errors.ImageNotFound):
             docker_engine.images.get(first)

@@ -38,7 +38,7 @@ def differing(docker_engine, cases, tag, **options):
     build(docker_engine, RELEASE, tag=tag, **options)
     recordings = [found for found in read_folder(fixtures() / "recordings") if found.release == RELEASE and found.case in cases]
     out = {}
-    for position, outcome in runner.run_images([world_of(found) for found in recordings], tag, release=RELEASE, parallel=4):
+    for position, outcome in runner.run_images([world_of(found) for found in recordings], tag, release=RELEASE):
         recording = recordings[position]
         observed = {**json.loads(json.dumps(observation(outcome))), "elapsed_s": recording.observed["elapsed_s"]}
         found = differences(recording, observed)

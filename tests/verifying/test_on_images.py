@@ -16,6 +16,11 @@ from simulator.verifying.images import look_up
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
 RELEASE = "v0.12.0"
+SEED = "8"
+"""Of worlds that are over within twelve seconds, each with requests and calls of the kernel; a machine that is seconds late
+changes hardly one."""
+QUICK_SEED = "3"
+"""Of worlds that are over within two seconds and five."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +44,7 @@ def test_an_image_says_which_it_is(docker_engine, image):
 
 def test_random_worlds_are_equal(capsys, image, tmp_path):
     """On a real file system, in real processes, over a real network, in real time."""
-    code, out = call(capsys, "verify", "--image", image, "--random", "8", "--seed", "1", "--jobs", "4", "--out", str(tmp_path))
+    code, out = call(capsys, "verify", "--image", image, "--random", "8", "--seed", SEED, "--jobs", "4", "--out", str(tmp_path))
     assert re.match(r"[5-8] equal, 0 differ, [0-3] excluded", out[-1]), out
     assert code == 0
     assert not list(tmp_path.iterdir())
@@ -47,7 +52,7 @@ def test_random_worlds_are_equal(capsys, image, tmp_path):
 
 def test_a_planted_fault_is_found_and_made_small(capsys, image, tmp_path):
     """A named change left out of the model: one kind of difference, in a world that dmsim runs."""
-    argv = ("verify", "--image", image, "--without", "gpu-client-label", "--random", "4", "--seed", "1", "--jobs", "4")
+    argv = ("verify", "--image", image, "--without", "gpu-client-label", "--random", "2", "--seed", QUICK_SEED, "--jobs", "4")
     code, out = call(capsys, *argv, "--shrink-runs", "24", "--out", str(tmp_path))
     assert code == 1
     path = tmp_path / "difference-1.yaml"
@@ -59,13 +64,13 @@ def test_a_planted_fault_is_found_and_made_small(capsys, image, tmp_path):
 
 def test_cases_are_recorded_and_replay(capsys, image, tmp_path):
     """What is recorded of the stand-in equals the model, as `verify --recorded` says."""
-    argv = ("record", "--image", image, "--out", str(tmp_path), "-k", "mount", "--jobs", "4")
+    argv = ("record", "--image", image, "--out", str(tmp_path), "-k", "drain-umount", "--jobs", "4")
     code, out = call(capsys, *argv)
-    assert (code, out[-1].split(",")[0]) == (0, "5 recorded")
+    assert (code, out[-1].split(",")[0]) == (0, "2 recorded")
     code, out = call(capsys, *argv)
-    assert (code, out[-1].split(",")[:2]) == (0, ["0 recorded", " 5 kept"])
-    code, out = call(capsys, "verify", "--recorded", str(tmp_path / RELEASE), "-k", "mount", "-o", "json")
+    assert (code, out[-1].split(",")[:2]) == (0, ["0 recorded", " 2 kept"])
+    code, out = call(capsys, "verify", "--recorded", str(tmp_path / RELEASE), "-k", "drain-umount", "-o", "json")
     worlds = json.loads("\n".join(out))["worlds"]
-    assert len(worlds) == 5
+    assert len(worlds) == 2
     different = {difference["field"] for world in worlds for difference in world["differences"]}
     assert different <= {"elapsed_s", "second of request"}, "a machine with much to do may be slow, and no more than that"

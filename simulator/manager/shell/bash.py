@@ -114,10 +114,7 @@ class Bash:
 
     def read_count(self, path: str) -> str:
         """`$(< path)`."""
-        try:
-            return self.host.read_file(path).replace("\0", "").rstrip("\n")
-        except OSError:
-            return ""
+        return self.host.read_file(path).replace("\0", "").rstrip("\n")
 
     def compare(self, left: str, operator: str, right: int) -> bool:
         """`[ ${left} -gt right ]`, of an unquoted expansion: what is no number is complained of, and is false."""

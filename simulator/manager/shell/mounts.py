@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from simulator.gocompat import errno_of, strerror
+from simulator.mounts import covering
 from simulator.ports import Host, Output
 
 _NOT_A_MOUNT_POINT: Final = 1
@@ -25,12 +27,12 @@ _WORDS: Final = {
 }
 
 
-class Mount(NamedTuple):
-    """A line of mountinfo: its place in the table, the place of the mount it is on (-1: the root's), where it is."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Mount:
+    """A line of mountinfo: where the mount is, and the one it is on (None: the root's)."""
 
-    id: int
-    parent: int
-    target: str
+    path: str
+    parent: Mount | None
 
 
 class Umount:
@@ -44,7 +46,7 @@ class Umount:
         """`umount -l -R TARGET`."""
         target = args[-1]
         table = mount_table(self.host.mount_points())
-        found = [mount for mount in table if mount.target == target]
+        found = [mount for mount in table if mount.path == target]
         if found:
             return self.unmount(table, found[-1])
         try:
@@ -58,27 +60,21 @@ class Umount:
     def unmount(self, table: Sequence[Mount], mount: Mount) -> int:
         """`umount_do_recurse`: what is mounted on it first, in mount order; the first failure ends it."""
         for child in table:
-            if child.parent == mount.id and (code := self.unmount(table, child)):
+            if child.parent is mount and (code := self.unmount(table, child)):
                 return code
         try:
-            self.host.unmount(mount.target)
+            self.host.unmount(mount.path)
         except OSError as error:
             number = errno_of(error)
             words = _WORDS.get(number, f"umount failed: {strerror(number)}.")
-            self.output.stderr(f"umount: {mount.target}: {words}\n")
+            self.output.stderr(f"umount: {mount.path}: {words}\n")
             return _FAILED
         return 0
 
 
 def mount_table(points: Sequence[str]) -> list[Mount]:
-    """The mounts with their parents, from mount points in mount order: a walk from the root enters each mount it meets."""
+    """The mounts with their parents, from mount points in mount order."""
     table: list[Mount] = []
-    for index, point in enumerate(points):
-        parent = -1
-        while True:
-            below = [mount for mount in table if mount.parent == parent and (point + "/").startswith(mount.target + "/")]
-            if not below:
-                break
-            parent = min(below, key=lambda mount: len(mount.target)).id
-        table.append(Mount(index, parent, point))
+    for point in points:
+        table.append(Mount(point, covering(table, point)))
     return table

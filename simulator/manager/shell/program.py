@@ -59,4 +59,3 @@ def main(script: Script, args: Sequence[str]) -> int:
         script.main(args)
     except Exit as ended:
         return ended.code
-    return 0

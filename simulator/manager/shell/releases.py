@@ -67,11 +67,9 @@ def resolve(tag: str, without: frozenset[str] = frozenset()) -> Resolved:
     """Resolve a shell release. Raises KeyError for another tag."""
     if tag not in CHANGES:
         raise KeyError(tag)
-    changes: list[ShellChange] = []
-    for known, changed in CHANGES.items():
-        changes += (change for change in changed if change.name not in without)
-        if known == tag:
-            break
+    tags = list(CHANGES)
+    until = tags[: tags.index(tag) + 1]
+    changes = [change for known in until for change in CHANGES[known] if change.name not in without]
     libraries = _LIBRARIES
     for change in changes:
         libraries = replace(libraries, **change.libraries)  # type: ignore[arg-type]  # field names are checked by a test

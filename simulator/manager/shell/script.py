@@ -10,7 +10,7 @@ Source: driver-manager (the script), v0.4.2 to v0.8.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NoReturn
 
 from simulator import labels
 from simulator.config import PREFLIGHT_CHECK, UNINSTALL_DRIVER
@@ -85,7 +85,7 @@ class Script(Bash):
 
     # --- the script's first and last lines ----------------------------------------------------------------------
 
-    def main(self, args: Sequence[str]) -> None:
+    def main(self, args: Sequence[str]) -> NoReturn:
         """Settings, then the command. Raises Exit."""
         self.node_name = self.variable("NODE_NAME")
         if not self.node_name:
@@ -98,12 +98,12 @@ class Script(Bash):
             self.preflight_check()
         self.usage()
 
-    def usage(self) -> None:
+    def usage(self) -> NoReturn:
         """`usage`."""
         self.output.stderr(m.USAGE)
         raise Exit(1)
 
-    def preflight_check(self) -> None:
+    def preflight_check(self) -> NoReturn:
         """`preflight_check`: nothing."""
         raise Exit(0)
 
@@ -238,11 +238,10 @@ class Script(Bash):
 
     def unload_nouveau(self) -> int:
         """`_unload_nouveau`."""
-        if self.nouveau_loaded():
-            self.echo(m.UNLOADING_NOUVEAU)
-            if self.run("rmmod", "nouveau"):
-                self.echo(m.NOUVEAU_STAYS)
-                return 1
+        self.echo(m.UNLOADING_NOUVEAU)
+        if self.run("rmmod", "nouveau"):
+            self.echo(m.NOUVEAU_STAYS)
+            return 1
         return 0
 
     def exit_failed(self) -> None:
@@ -276,7 +275,7 @@ class Script(Bash):
 
     # --- uninstall_driver ---------------------------------------------------------------------------------------
 
-    def uninstall_driver(self) -> None:
+    def uninstall_driver(self) -> NoReturn:
         """`uninstall_driver`. Raises Exit."""
         if self.host_driver():
             self.give_way_to_host_driver()
@@ -411,8 +410,6 @@ class Script(Bash):
         """`rm -f path`."""
         try:
             self.host.remove(path)
-        except FileNotFoundError:
-            pass
         except OSError as error:
             self.output.stderr(f"rm: cannot remove '{path}': {strerror(errno_of(error))}\n")
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
+from simulator.mounts import listed
 from simulator.runners.container import seccomp, syscalls
 
 LARGEST: Final = 200_000
@@ -125,8 +126,6 @@ class _Agent:
             "add_address": _add_address,
             "kill": self._kill,
             "listen": _listen,
-            "mount_points": lambda under: (self._mount_points(under), []),
-            "mount_tmpfs": _mount_tmpfs,
             "perform": self._perform,
             "start": self._start,
         }
@@ -167,12 +166,6 @@ class _Agent:
                 return False
             if self._sock.fileno() in ready:
                 return True
-
-    def _mount_points(self, under: str) -> list[str]:
-        descriptor = os.open("self/mountinfo", os.O_RDONLY, dir_fd=self._proc)
-        with open(descriptor, encoding="utf-8", errors="surrogateescape") as file:
-            points = [_unescaped(line.split(" ")[4]) for line in file]
-        return [point for point in points if point == under or point.startswith(under.rstrip("/") + "/")]
 
     def _perform(self, name: str, thread: int, directory: int, path: str, flags: int, capabilities: int) -> _Answer:
         """Do what a thread of the program asked for, as far as its capabilities would let it, seen from where it is."""
@@ -230,12 +223,17 @@ class _Agent:
         self._program = _Started(os.pidfd_open(process), process, os.dup(status), relay, before)
         return None, []
 
+    def _mount_points(self) -> list[str]:
+        descriptor = os.open("self/mountinfo", os.O_RDONLY, dir_fd=self._proc)
+        with open(descriptor, "rb") as file:
+            return [mount.point for mount in listed(os.fsdecode(file.read()))]
+
     def _proc_mounts(self) -> list[str]:
-        return [point for point in self._mount_points(_PROC) if point == _PROC]
+        return [point for point in self._mount_points() if point == _PROC]
 
     def _own_proc(self) -> None:
         """Mount a /proc that fits this PID namespace, with what the container has mounted below (Docker's masks)."""
-        below = [point for point in self._mount_points(_PROC) if point != _PROC]
+        below = [point for point in self._mount_points() if point.startswith(f"{_PROC}/")]
         kept = [(syscalls.clone_mount(point), point) for point in below]
         syscalls.mount("proc", _PROC, "proc", syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC)
         for descriptor, point in kept:
@@ -262,12 +260,6 @@ class _Agent:
         os.close(program.status)
         os.close(program.lives)
         self._program = None
-
-
-def _unescaped(field: str) -> str:
-    """A path of mountinfo, in which blanks, tabs, newlines and backslashes are octal."""
-    head, *escaped = field.split("\\")
-    return head + "".join(chr(int(part[:3], 8)) + part[3:] for part in escaped)
 
 
 def _fork_under_init(relayed: int) -> None:
@@ -316,13 +308,6 @@ def _execute(command: Mapping[str, Any], channel: socket.socket, streams: tuple[
 
 
 # --- acts that need no more than to be in the container -----------------------------------------------------------
-
-
-def _mount_tmpfs(paths: list[str]) -> _Answer:
-    for path in paths:
-        os.makedirs(path, exist_ok=True)
-        syscalls.mount("tmpfs", path, "tmpfs")
-    return None, []
 
 
 def _listen(host: str, port: int) -> _Answer:

@@ -17,6 +17,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,22 +64,40 @@ def _no_engine(error: Exception) -> InputError:
 
 
 @contextlib.contextmanager
+def answering(failed: str) -> Iterator[Any]:
+    """A block that asks the engine, which may refuse or be gone: then it raises InputError, which begins with `failed`.
+
+    What is bound is the module `docker.errors`, for answers that the block expects.
+    """
+    docker, _ = _modules()
+    try:
+        yield docker.errors
+    except (docker.errors.DockerException, OSError) as error:  # what requests raises are OSErrors
+        raise InputError("", "", f"{failed}: {error}", "see what the engine says") from None
+
+
+@contextlib.contextmanager
 def running(image: str, volumes: Mapping[str, str], **settings: Any) -> Iterator[Any]:
     """A container by testcontainers, marked as ours, from its start to the end of the block, when it is taken away.
 
-    `volumes`: folder -> where it is mounted. Raises InputError where no engine answers.
+    `volumes`: folder -> where it is mounted. Raises InputError where no engine answers, or it refuses.
     """
     client()
     _, containers = _modules()
-    made = containers.DockerContainer(image, volumes=[(folder, place, "rw") for folder, place in volumes.items()])
+    failed = f'a container of the image "{image}" cannot be started'
+    with answering(failed):
+        made = containers.DockerContainer(image, volumes=[(folder, place, "rw") for folder, place in volumes.items()])
     made.with_kwargs(labels=labels(), **settings)
-    try:
-        made.start()
-        yield made.get_wrapped_container()
-    finally:
-        if made._container is not None:
-            remove(made._container)
-        made.get_docker_client().client.close()
+    with contextlib.closing(made.get_docker_client().client):
+        try:
+            with answering(failed):
+                made.start()
+                container = made.get_wrapped_container()
+                container.reload()
+            yield container
+        finally:
+            if made._container is not None:
+                remove(made._container)
 
 
 # --- marks and leftovers ----------------------------------------------------------------------------------------------
@@ -130,13 +149,13 @@ def _is_alive(mark: str) -> bool:
 
 def sweep() -> list[str]:
     """Take away what processes that are gone have left: the names of what went. Raises InputError for what cannot be."""
-    docker, _ = _modules()
     swept = []
-    for container in client().containers.list(all=True, filters={"label": f"{_HOME_LABEL}={_home()}"}, ignore_removed=True):
+    with answering("containers that were left over cannot be found"):
+        ours = client().containers.list(all=True, filters={"label": f"{_HOME_LABEL}={_home()}"}, ignore_removed=True)
+    for container in ours:
         if not _is_alive(container.labels.get(LABEL, "")):
-            with contextlib.suppress(docker.errors.NotFound):
-                remove(container)
-                swept.append(str(container.name))
+            remove(container)
+            swept.append(str(container.name))
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         mark = folder.name.removeprefix(_prefix()).rpartition("-")[0]
         if not _is_alive(mark) and _is_ours(folder):
@@ -175,12 +194,31 @@ def _sweep_once() -> None:
 
 
 def remove(container: Any) -> None:
-    """Kill a container and take it away, if somebody has not done so already."""
-    docker, _ = _modules()
-    try:
-        container.remove(force=True, v=True)
-    except docker.errors.NotFound:
-        pass
-    except docker.errors.APIError as error:
-        if error.status_code != 409:  # its removal is already in progress
-            raise
+    """Kill a container and take it away, its volumes too, if somebody has not done so already. Raises InputError."""
+    with answering(f"the container {container.name} cannot be taken away") as errors:
+        try:
+            container.remove(force=True, v=True)
+        except errors.NotFound:
+            pass
+        except errors.APIError as error:
+            if error.status_code != HTTPStatus.CONFLICT:  # its removal is already in progress
+                raise
+
+
+def is_running(container: Any) -> bool:
+    """Does it still run? Raises InputError where the engine does not say."""
+    with answering(f"the container {container.name} cannot be looked at") as errors:
+        try:
+            container.reload()
+        except errors.NotFound:
+            return False
+    return bool(container.status == "running")
+
+
+def said(container: Any) -> str:
+    """What a container wrote, "" if it is gone. Raises InputError."""
+    with answering(f"what the container {container.name} wrote cannot be read") as errors:
+        try:
+            return str(container.logs().decode("utf-8", "replace"))
+        except errors.NotFound:
+            return ""

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from simulator.reading import InputError
-from simulator.runners.container.engine import client, labels
+from simulator.runners.container import engine
 
 PROGRAM: Final = "driver-manager"
 _CHROOT: Final = "chroot"
@@ -34,6 +34,8 @@ class Image:
     """An image that can be run."""
 
     reference: str
+    id: str
+    labels: Mapping[str, str]
     command: tuple[str, ...]
     """What starts the program, before its arguments; the first is a path."""
     env: Mapping[str, str]
@@ -41,43 +43,38 @@ class Image:
     helpers: Mapping[str, str]
     """Name -> path of the programs that driver-manager runs, as far as they are there."""
 
-    @property
-    def path(self) -> tuple[str, ...]:
-        """The container's PATH."""
-        return tuple(self.env.get("PATH", "").split(":"))
-
 
 def look_into(reference: str) -> Image:
     """What is known of an image. Raises InputError for one that is not there or lacks what the program needs."""
-    engine = client()
-    import docker.errors  # noqa: PLC0415  # `client` has said what is missing where it is
-
-    try:
-        found = engine.images.get(reference)
-    except docker.errors.ImageNotFound:
-        raise InputError("", "", f'there is no image "{reference}" on this engine', "build it, or docker pull it") from None
-    with _looking:
-        return _looked_into(reference, str(found.id))
+    client = engine.client()
+    with engine.answering(f'the image "{reference}" cannot be looked into') as errors:
+        try:
+            found = client.images.get(reference)
+        except errors.ImageNotFound:
+            raise InputError("", "", f'there is no image "{reference}" on this engine', "build it, or docker pull it") from None
+        with _looking:
+            return _looked_into(reference, str(found.id))
 
 
 @lru_cache(maxsize=32)
 def _looked_into(reference: str, image_id: str) -> Image:
-    config: Mapping[str, Any] = client().images.get(image_id).attrs["Config"]
+    image = engine.client().images.get(image_id)
+    config: Mapping[str, Any] = image.attrs["Config"]
     env = dict(item.partition("=")[::2] for item in config.get("Env") or ())
     if config.get("User") not in {None, "", "0", "root", "0:0", "root:root"}:
         raise InputError("", "", f'the image "{reference}" runs as {config["User"]}', "driver-manager's image runs as root")
-    container = client().containers.create(image_id, ["-"], entrypoint=["-"], labels=labels(), network_mode="none")
+    container = engine.client().containers.create(image_id, ["-"], entrypoint=["-"], labels=engine.labels(), network_mode="none")
     try:
         files = _Files(container)
         path = env.get("PATH", "").split(":")
         command = _command(reference, files, path, config.get("Entrypoint") or ())
         helpers = {name: found for name in _HELPERS if (found := files.on_path(name, path)) is not None}
     finally:
-        container.remove(force=True)
+        engine.remove(container)
     if _CHROOT not in helpers:
         mend = "without it every host looks as if it had no driver; use an image that has it, or set its PATH"
         raise InputError("", "", f'the image "{reference}" has no {_CHROOT} on its PATH ({":".join(path)})', mend)
-    return Image(reference, command, env, config.get("WorkingDir") or "/", helpers)
+    return Image(reference, image_id, image.labels, command, env, config.get("WorkingDir") or "/", helpers)
 
 
 def _command(reference: str, files: _Files, path: list[str], entrypoint: tuple[str, ...]) -> tuple[str, ...]:
@@ -114,7 +111,7 @@ class _Files:
 
     def _mode(self, path: str, links: int = 0) -> int | None:
         """The mode of what is at a path, as Go counts; None for nothing."""
-        api = client().api
+        api = engine.client().api
         response = api.head(api._url("/containers/{0}/archive", self._container.id), params={"path": path})
         if response.status_code == HTTPStatus.NOT_FOUND:
             return None

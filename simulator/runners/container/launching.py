@@ -120,7 +120,6 @@ class ByDocker:
 
     def listening(self, container: Any, stack: ExitStack) -> Mapping[str, Any]:  # noqa: ARG002  # the tracer's needs them
         """On this machine's side of Docker's bridge."""
-        container.reload()
         return {"host": container.attrs["NetworkSettings"]["Gateway"]}
 
     def prepare(self, modules: str | None, address: tuple[str, int]) -> str:
@@ -187,7 +186,6 @@ class Traced:
 
     def listening(self, container: Any, stack: ExitStack) -> Mapping[str, Any]:
         """Inside the container's network namespace, at the very address that the program knows; if it is down nobody listens there."""
-        container.reload()
         self._inside = stack.enter_context(Namespaces(container.attrs["State"]["Pid"], container.name))
         at = self.stage.endpoint
         if at is None:

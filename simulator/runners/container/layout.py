@@ -24,7 +24,7 @@ from simulator.host.spec import HostSpec, Program
 from simulator.host.sysfs import ControlFile
 from simulator.host.tree import HOST
 from simulator.ports import IoFailure
-from simulator.runners.container.scripts import INTERPRETER, NOTHING, OURS, host_script, stand_in
+from simulator.runners.container.scripts import INTERPRETER, NOTHING, OURS, host_script, made, stand_in
 from simulator.runners.container.unfit import Unfit
 
 SHARED: Final = ("host", "run", "sys")
@@ -206,13 +206,5 @@ def changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
         if not gone or not (gone[-1].endswith("/") and path.startswith(gone[-1])):
             gone.append(path)
     lines = [f"drop {' '.join(shlex.quote(path.rstrip('/')) for path in gone)}\n"] if gone else []
-    for path, text in sorted(after.items()):
-        if before.get(path) == text or path.startswith("/proc/"):
-            continue
-        if path.endswith("/"):
-            lines.append(f"$b mkdir -p {shlex.quote(path)}\n")
-        elif text.startswith("-> "):
-            lines.append(f"$b ln -sfn {shlex.quote(text[3:])} {shlex.quote(path)}\n")
-        else:
-            lines.append(f"printf %s {shlex.quote(text)} >{shlex.quote(path)}\n")
-    return "".join(lines)
+    changed = (path for path in sorted(after) if before.get(path) != after[path] and not path.startswith("/proc/"))
+    return "".join([*lines, *(made(path, after[path], "$b") for path in changed)])

@@ -1,4 +1,4 @@
-"""Inside a running container's namespaces, from outside: mounts, sockets, addresses there.
+"""Inside a running container's namespaces, from outside: sockets and addresses there, and programs.
 
 An agent (`agent`) is a process of ours that lives in the container's mount, network, UTS, IPC, PID and cgroup namespaces,
 with the container's root as its own. `Namespaces` is the caller's end of it. Nothing needs to be in the image.
@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -64,8 +64,8 @@ class Namespaces:
     """A running container's namespaces; a context manager. Safe to use from several threads.
 
     Raises InputError where this machine cannot trace, where the container does not run (any more), and where it has a user
-    namespace of its own. An act that fails in the container raises OSError with the path there. What was mounted stays
-    until the container is gone; `close` ends the program that was started here, if it still runs.
+    namespace of its own. An act that fails in the container raises OSError. `close` ends the program that was started
+    here, if it still runs.
     """
 
     def __init__(self, pid: int, container: str = "") -> None:
@@ -126,15 +126,6 @@ class Namespaces:
                 raise self._dead() from None
             raise
         return process, root
-
-    def mount_tmpfs(self, paths: Iterable[str]) -> None:
-        """Mount an empty tmpfs on each path, in this order; the directory is made first. Twice the same path stacks."""
-        self.ask("mount_tmpfs", list(paths))
-
-    def mount_points(self, under: str = "/run") -> list[str]:
-        """The mount points below a directory (itself included), in mount order: those of Docker's own binds too."""
-        points: list[str] = self.ask("mount_points", under)
-        return points
 
     def listen(self, host: str = "127.0.0.1", port: int = 6443) -> socket.socket:
         """A TCP socket that listens in the container's network namespace, to be served by this process."""

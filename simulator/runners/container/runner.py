@@ -22,6 +22,8 @@ from simulator.cluster.serve import Server
 from simulator.gocompat import SECOND
 from simulator.host.fake import WATCHED, FakeHost
 from simulator.host.kernel import PCI_DEVICES
+from simulator.host.spec import SHARED
+from simulator.host.tree import HOST
 from simulator.ports import Request
 from simulator.real.clock import WallClock
 from simulator.runners.container import engine, reading, supervisor, tracer
@@ -32,7 +34,7 @@ from simulator.runners.container.launching import CAPABILITIES, ByDocker, Comman
 from simulator.runners.container.layout import Drawer, changes, lay_out
 from simulator.runners.container.profile import profile
 from simulator.runners.container.scripts import HELPER, OURS
-from simulator.runners.container.supervisor import SHARED_WITH_HOST, Broken, Supervisor, Written
+from simulator.runners.container.supervisor import Broken, Ended, Supervisor, Written
 from simulator.runners.container.unfit import Unfit
 from simulator.runners.parallel import in_parallel
 from simulator.runners.simulated import state_of
@@ -46,7 +48,7 @@ PARALLEL: Final = 8
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _KERNELS: Final = ("/proc/", "/sys/bus/pci/")
 """Files that show what the kernel knows."""
-_MADE: Final = frozenset(f"/host/{name}/" for name in SHARED_WITH_HOST)
+_MADE: Final = frozenset(f"{HOST}{path}/" for path in SHARED)
 """Where the host's root has what it shares with the container."""
 _GLANCE: Final = 0.5
 """Seconds after which a run looks whether it may go on."""
@@ -165,7 +167,7 @@ class _Run:
             self._continue()
             container = stack.enter_context(self._container(ours, {name: tree / name for name in layout.mounted}))
             if os.getuid():
-                stack.callback(container.exec_run, [HELPER, "sh", "-c", f". {OURS}/functions; give_back"])
+                stack.callback(self._give_back, container)
             try:
                 server = stack.enter_context(self._server(container, stack))
                 self.supervisor.do(
@@ -174,6 +176,7 @@ class _Run:
                 self._continue()
                 server.call(self._plan)
                 self.launch.start(self._command(), stack)
+                server.call(self._plan_end)
                 exit_code, elapsed = self._watch(container)
                 node, pods = server.call(lambda: (self.cluster.node(), self.cluster.pods()))
                 self.launch.drain()
@@ -182,7 +185,7 @@ class _Run:
                     self._bind(written)
                 self.supervisor.do(supervisor.note(layout, WATCHED))
             except Broken as error:
-                raise Broken(f"{error}\n{container.logs().decode('utf-8', 'replace')}") from None
+                raise Broken(f"{error}\n{engine.said(container)}") from None
             after = self._state(before, ours)
         told = reading.read(self.record)
         return Outcome(
@@ -224,6 +227,12 @@ class _Run:
             user="0:0",
         )
 
+    @staticmethod
+    def _give_back(container: Any) -> None:
+        """For one who is not root, and could not remove what root has made."""
+        with engine.answering(f"the container {container.name} does not give its files back"):
+            container.exec_run([HELPER, "sh", "-c", f". {OURS}/functions; give_back"])
+
     def _server(self, container: Any, stack: ExitStack) -> Server:
         at = self.endpoint
         return Server(
@@ -247,12 +256,12 @@ class _Run:
             answer = self.supervisor.next_answer(_GLANCE)
             if isinstance(answer, Written):
                 self._bind(answer)
-            elif answer.startswith("exit "):
-                status = int(answer.partition(" ")[2])
-                return -(status - 128) if status > 128 else status, self.clock.now
+            elif isinstance(answer, Ended):
+                return answer.status, self.clock.now
             elif self.clock.now - glanced > _ALIVE * SECOND:
                 glanced = self.clock.now
-                self._check_alive(container)
+                if not engine.is_running(container):
+                    raise Broken("the container ended by itself")
             self._continue()
             self.launch.check()
 
@@ -263,13 +272,8 @@ class _Run:
         if self._failure is not None:
             raise self._failure
 
-    def _check_alive(self, container: Any) -> None:
-        container.reload()
-        if container.status != "running":
-            raise Broken("the container ended by itself")
-
     def _plan(self) -> None:
-        """Everything that happens by itself. On the server's thread."""
+        """What happens by itself; from now on time passes. On the server's thread."""
         self.clock.restart()
         for change in self.world.changes:
             act = self._happen(change)
@@ -277,6 +281,9 @@ class _Run:
                 act()
             else:
                 self.clock.plan(round(change.after * SECOND), act)
+
+    def _plan_end(self) -> None:
+        """What befalls the program, now that there is one. On the server's thread."""
         if self.world.signal is not None:
             name, after = self.world.signal
             self.clock.plan(round(after * SECOND), lambda: self._signal(name))
@@ -348,7 +355,7 @@ class _Run:
             if path.endswith("/driver_override") and start.get(path) != text:
                 self.host.write_file(path, text)
         existing = (ours / "existing").read_text("utf-8").splitlines()
-        mounts = supervisor.new_mounts((ours / "mounts-before").read_text(), (ours / "mounts-after").read_text())
+        mounts = supervisor.new_mounts(*(os.fsdecode((ours / f"mounts-{when}").read_bytes()) for when in ("before", "after")))
         modules = {path.split("/")[3] for path in end if path.startswith("/sys/module/") and path.count("/") > 3}
         return State(
             node=None,

@@ -57,15 +57,15 @@ def _effects(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """What running it does to the host, as commands in the host's root. Nothing goes away by it."""
     if gone := before.keys() - after.keys():
         raise Unfit(f"asking a program of the host's takes {min(gone)} away")
-    lines = []
-    for path, text in sorted(after.items()):
-        if before.get(path) == text:
-            continue
-        place = shlex.quote(path.removeprefix(HOST))
-        if path.endswith("/"):
-            lines.append(f"{HELPER} mkdir -p {place}\n")
-        elif text.startswith("-> "):
-            lines.append(f"{HELPER} ln -sfn {shlex.quote(text[3:])} {place}\n")
-        else:
-            lines.append(f"{HELPER} printf %s {shlex.quote(text)} > {place}\n")
-    return "".join(lines)
+    changed = (path for path in sorted(after) if before.get(path) != after[path])
+    return "".join(made(path.removeprefix(HOST), after[path], HELPER) for path in changed)
+
+
+def made(path: str, text: str, box: str) -> str:
+    """The command that makes what a snapshot of a tree has at a path, by a BusyBox."""
+    place = shlex.quote(path)
+    if path.endswith("/"):
+        return f"{box} mkdir -p {place}\n"
+    if text.startswith("-> "):
+        return f"{box} ln -sfn {shlex.quote(text[3:])} {place}\n"
+    return f"{box} printf %s {shlex.quote(text)} >{place}\n"

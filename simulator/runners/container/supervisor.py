@@ -21,17 +21,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from simulator.host.spec import SHARED
+from simulator.host.tree import HOST
+from simulator.mounts import listed
 from simulator.reading import InputError
 from simulator.runners.container.layout import Layout
 from simulator.runners.container.scripts import HELPER, OURS
 
 _PIPES: Final = ("control", "status", "stdout", "stderr")
 _CHUNK: Final = 1 << 16
+_SHELLS: Final = 128
+"""What a shell adds to a signal's number. It has no other word for one."""
+_SIGNALS: Final = range(1, 65)
 PATIENCE: Final = 60.0
 """Seconds in which a supervisor that is alive answers, on a machine with much else to do."""
 _SCRIPTS: Final = ("supervise", "functions")
-SHARED_WITH_HOST: Final = ("run", "sys", "proc")
-"""Top-level folders of the node that are the container's too."""
 
 
 @cache
@@ -64,6 +68,13 @@ class Written(NamedTuple):
     text: str
 
 
+class Ended(NamedTuple):
+    """The program has ended."""
+
+    status: int
+    """Its exit code, or the number of the signal that killed it, negative."""
+
+
 class Supervisor:
     """The pipes, and a thread that reads them.
 
@@ -75,7 +86,7 @@ class Supervisor:
         self.folder = folder
         self._on_output = on_output
         self._lock = threading.RLock()
-        self._answers: queue.Queue[str | Written] = queue.Queue()
+        self._answers: queue.Queue[Ended | Written] = queue.Queue()
         self._done: dict[str, queue.Queue[bool]] = {}
         self._scripts = 0
         self._rest = b""
@@ -123,14 +134,14 @@ class Supervisor:
 
     def ended(self, status: int) -> None:
         """The program has ended, seen by somebody else."""
-        self._answers.put(f"exit {status}")
+        self._answers.put(Ended(status))
 
-    def next_answer(self, timeout: float) -> str | Written:
-        """The next line that is no end of a script, or what was written to a control file; "" if nothing comes in time."""
+    def next_answer(self, timeout: float) -> Ended | Written | None:
+        """The program's end, or what was written to a control file; None if nothing comes in time."""
         try:
             return self._answers.get(timeout=timeout)
         except queue.Empty:
-            return ""
+            return None
 
     def written(self) -> Iterator[Written]:
         """What was written to control files and not yet told, once there is no program any more."""
@@ -186,8 +197,9 @@ class Supervisor:
             word, _, rest = line.decode("ascii", "replace").partition(" ")
             if word in {"did", "failed"} and rest in self._done:
                 self._done[rest].put(word == "did")
-            else:
-                self._answers.put(line.decode("ascii", "replace"))
+            elif word == "exit":
+                status = int(rest)
+                self.ended(_SHELLS - status if status - _SHELLS in _SIGNALS else status)
 
 
 def _read(fd: int) -> bytes:
@@ -210,7 +222,7 @@ def prepare(layout: Layout, modules: str, mounts: Sequence[str]) -> str:
     parts += [f"$b mkdir -p {shlex.quote(path)}\n$b mount -t tmpfs tmpfs {shlex.quote(path)}\n" for path in mounts]
     parts.append(_packed("tree-before", layout))
     if "host" in layout.mounted:
-        parts += [f"$b mkdir -p /host/{name}\n$b mount --rbind /{name} /host/{name}\n" for name in SHARED_WITH_HOST]
+        parts += [f"$b mkdir -p {HOST}{path}\n$b mount --rbind {path} {HOST}{path}\n" for path in SHARED]
     return "".join(parts)
 
 
@@ -246,7 +258,7 @@ def note(layout: Layout, watched: Sequence[str]) -> str:
     tests = "".join(f"if [ -e {shlex.quote(path)} ]; then echo {shlex.quote(path)}; fi\n" for path in watched)
     parts = [f"$b cat /proc/self/mountinfo > {OURS}/mounts-after\n", f"{{\n{tests}}} > {OURS}/existing\n"]
     if "host" in layout.mounted:
-        parts += [f"$b umount -l /host/{name}\n" for name in SHARED_WITH_HOST]
+        parts += [f"$b umount -l {HOST}{path}\n" for path in SHARED]
     return "".join([*parts, _packed("tree-after", layout)])
 
 
@@ -255,14 +267,8 @@ def note(layout: Layout, watched: Sequence[str]) -> str:
 
 def new_mounts(before: str, after: str) -> list[str]:
     """The mount points that were not there before, in mount order, from two texts of /proc/self/mountinfo."""
-    known = {line.split(" ", 1)[0] for line in before.splitlines()}
-    return [_unescaped(line.split(" ")[4]) for line in after.splitlines() if line.split(" ", 1)[0] not in known]
-
-
-def _unescaped(path: str) -> str:
-    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        path = path.replace(code, char)
-    return path
+    known = {mount.id for mount in listed(before)}
+    return [mount.point for mount in listed(after) if mount.id not in known]
 
 
 def tree_of(archive: Path) -> dict[str, str]:

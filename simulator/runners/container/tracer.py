@@ -3,7 +3,6 @@
 Docker 20.10 ignores `listenerPath`, so the seccomp user-notification filter is ours, and so is the start:
 
     with Namespaces(container_pid) as inside:
-        inside.mount_tmpfs(["/run/nvidia/driver"])
         api = inside.listen()                                   # 127.0.0.1:6443 in the container
         with trace(inside, Command(argv, env=env), decide=decide, on_event=events.append) as program:
             status = program.wait(timeout=420)
@@ -149,8 +148,6 @@ class Program:
 
     pid: int
     """As this machine counts."""
-    started: int
-    """`time.monotonic_ns()` just before its first instruction."""
 
     def __init__(
         self,
@@ -163,7 +160,6 @@ class Program:
     ) -> None:
         """Watch a program that waits for the word to begin. Raises OSError if it is gone."""
         self.pid = pid
-        self.started = time.monotonic_ns()
         self._inside = inside
         self._command = command
         self._capabilities = syscalls.capability_mask(command.capabilities)

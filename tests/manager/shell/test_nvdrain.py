@@ -19,9 +19,9 @@ KUBECONFIG = (
 )
 
 
-def run(*args, pods=(), faults=(), env=None):
+def run(*args, pods=(), faults=(), env=None, **cluster):
     clock, said = VirtualClock(), Said()
-    cluster = FakeCluster(ClusterSpec("c", Node("n"), tuple(pods), faults=tuple(faults)), clock)
+    cluster = FakeCluster(ClusterSpec("c", Node("n"), tuple(pods), faults=tuple(faults), **cluster), clock)
     host = FakeHost(HostSpec("h", container_files=(File("/k", KUBECONFIG),)), ["/usr/bin"])
     libraries = shell_flow("v0.8.1").libraries
     given = {"KUBECONFIG": "/k", "NODE_NAME": "n", **(env or {})}
@@ -54,6 +54,15 @@ def test_dry_run_and_debug():
     assert (code, cluster.pods()) == (0, ("d/gpu",))
     assert said.err.splitlines()[-1] == 'time="NOW" level=info msg="GPU pod - d/gpu"'  # the filter's verdict hides the warning
     assert run("--force", pods=pods, env={"NVDRAIN_GRACE_PERIOD": "0"})[2].pods() == ()
+
+
+def test_warnings_are_told_with_debug():
+    """Those about pods that stay."""
+    pods = [Pod("d", "ds", owner=Owner("DaemonSet", "ds")), Pod("d", "gpu", owner=Owner("ReplicaSet", "r"), containers=GPU)]
+    code, said, _ = run("--debug", "--dry-run", pods=pods, daemonsets=(("d", "ds"),))
+    assert code == 0
+    text = "Warnings while identifying pods to delete: ignoring DaemonSet-managed Pods: d/ds"
+    assert said.err.splitlines()[-1] == f'time="NOW" level=debug msg="{text}"'
 
 
 @pytest.mark.parametrize(

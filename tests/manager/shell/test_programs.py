@@ -44,6 +44,13 @@ def test_rmmod_goes_on_after_a_module_that_stays():
     assert host.modules() == ("a", "b", "d")
 
 
+def test_without_a_table_of_modules():
+    """Nothing is listed; those to remove go in the order of their names."""
+    host, said = made(modules=(Module("b"), Module("a")), proc_modules=None)
+    assert Kmod(host, said).rmmod(["b", "a"]) == 0
+    assert host.modules() == ()
+
+
 def test_a_module_that_went_lets_go():
     """What it used has one holder less."""
     host, said = made(modules=(Module("a", used_by=("b", "c")), Module("b"), Module("c")))
@@ -76,7 +83,8 @@ def test_lsmod():
 )
 def test_a_mount_is_on_the_mount_that_a_walk_meets(points, parents):
     """Also where an older one lies below it."""
-    assert [mount.parent for mount in mount_table(points)] == parents
+    table = mount_table(points)
+    assert [-1 if mount.parent is None else table.index(mount.parent) for mount in table] == parents
 
 
 @pytest.mark.parametrize(

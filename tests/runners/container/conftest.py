@@ -13,9 +13,16 @@ from pathlib import Path
 import pytest
 
 from simulator.runners.container.namespaces import Namespaces, why_not
-from simulator.runners.container.pause import pause_program
+from tests.runners.container.images import build
+from tests.runners.container.pause import pause_program
 
 BUSYBOX = Path("/bin/busybox")
+
+
+@pytest.fixture(scope="session")
+def image(docker_engine):
+    """The image of a "driver-manager" that does what the variable SCRIPT says."""
+    return build(docker_engine)
 
 
 class Sandbox:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,24 +66,18 @@ def test_folders_of_processes_that_are_gone_are_taken_away_and_no_others(docker_
 
 
 @pytest.mark.container
-def test_containers_of_processes_that_are_gone_are_taken_away_and_no_others(docker_engine, monkeypatch):
-    from tests.runners.container.images import build
-
-    tag = build(docker_engine, f"dmsim-test-engine-{os.getpid()}:latest")
+def test_containers_of_processes_that_are_gone_are_taken_away_and_no_others(docker_engine, image):
+    mine = docker_engine.containers.create(image, labels=engine.labels())
+    dead = docker_engine.containers.create(image, labels={**engine.labels(), engine.LABEL: gone()})
+    others = docker_engine.containers.create(image, labels={engine.LABEL: gone(), "dmsim.home": "another machine"})
     try:
-        mine = docker_engine.containers.create(tag, labels=engine.labels())
-        dead = docker_engine.containers.create(tag, labels={**engine.labels(), engine.LABEL: gone()})
-        others = docker_engine.containers.create(tag, labels={engine.LABEL: gone(), "dmsim.home": "another machine"})
-        try:
-            assert dead.name in engine.sweep()
-            names = {container.name for container in docker_engine.containers.list(all=True, ignore_removed=True)}
-            assert {mine.name, others.name} <= names
-            assert dead.name not in names
-        finally:
-            for container in (mine, dead, others):
-                engine.remove(container)
+        assert dead.name in engine.sweep()
+        names = {container.name for container in docker_engine.containers.list(all=True, ignore_removed=True)}
+        assert {mine.name, others.name} <= names
+        assert dead.name not in names
     finally:
-        docker_engine.images.remove(tag, force=True)
+        for container in (mine, dead, others):
+            engine.remove(container)
 
 
 def test_another_users_folder_is_not_ours_unless_we_are_root(elsewhere, monkeypatch):
@@ -93,8 +88,116 @@ def test_another_users_folder_is_not_ours_unless_we_are_root(elsewhere, monkeypa
     assert not engine._is_ours(elsewhere / "gone")
 
 
-def test_a_folder_that_somebody_else_removes_is_no_error(elsewhere):
-    engine.remove_folder(elsewhere / "gone")
+@pytest.mark.parametrize(("taken", "attempts"), [("folder/a", 2), ("folder", 1)])
+def test_a_folder_that_somebody_else_removes_meanwhile_is_no_error(taken, attempts, elsewhere, monkeypatch):
+    """Whether he has taken a part of it by then, or all."""
+    (elsewhere / "folder/a").mkdir(parents=True)
+    (elsewhere / "folder/b").mkdir()
+    remove, asked = shutil.rmtree, []
+
+    def race(path):
+        asked.append(path)
+        if len(asked) == 1:
+            remove(elsewhere / taken)
+            raise FileNotFoundError(2, "gone", str(elsewhere / taken))
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", race)
+    engine.remove_folder(elsewhere / "folder")
+    assert not (elsewhere / "folder").exists()
+    assert len(asked) == attempts
+    engine.remove_folder(elsewhere / "folder")
+    assert len(asked) == attempts, "what is gone is not asked for"
+
+
+class Refusing:
+    """An engine that answers each request with an error."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def __getattr__(self, name):
+        return Refusing(self._error)
+
+    def __call__(self, *_args, **_kwargs):
+        raise self._error
+
+
+REFUSED = "cannot be .*: it is full; see what the engine says"
+
+
+@pytest.fixture(params=["an answer", "no answer", "docker's own"])
+def refusing(request, monkeypatch):
+    """An engine that refuses, in each way that docker knows."""
+    docker = pytest.importorskip("docker")
+    import requests
+
+    kind = {
+        "an answer": docker.errors.APIError,
+        "no answer": requests.exceptions.ConnectionError,
+        "docker's own": docker.errors.DockerException,
+    }[request.param]
+    made = Refusing(kind("it is full"))
+    monkeypatch.setattr(engine, "client", lambda: made)
+    return made
+
+
+def test_an_engine_that_refuses_to_look_at_an_image_is_one_error(refusing, monkeypatch):
+    from simulator.importing.image import exported
+    from simulator.runners.container.image import look_into
+
+    with pytest.raises(InputError, match=f'^the image "x" {REFUSED}'):
+        look_into("x")
+    monkeypatch.setattr(engine, "sweep_once", lambda: None)
+    with pytest.raises(InputError, match=f'^the image "x" {REFUSED}'), exported("x"):
+        pass
+
+
+def test_an_engine_that_refuses_to_build_is_one_error(refusing, monkeypatch):
+    from simulator import images
+    from simulator.standin import image as standin
+
+    with pytest.raises(InputError, match=f"^the image dmsim-debian:bookworm {REFUSED}"):
+        images.build(refusing)
+    with pytest.raises(InputError, match=f"^the image dmsim-host-clean {REFUSED}"):
+        images.build(refusing, base="x")
+    monkeypatch.setattr(standin, "interpreter", lambda: (b"", ""))
+    with pytest.raises(InputError, match=f"^the image dmsim-standin:v0.12.0 {REFUSED}"):
+        standin.build(refusing, "v0.12.0")
+
+
+def test_an_engine_that_refuses_anything_of_a_container_is_one_error(refusing):
+    with pytest.raises(InputError, match=f"^containers that were left over {REFUSED}"):
+        engine.sweep()
+    for act in (engine.remove, engine.is_running, engine.said):
+        with pytest.raises(InputError, match=f"^(the|what the) container .* {REFUSED}"):
+            act(refusing)
+
+
+def test_what_is_no_error_of_the_engines_is_left_as_it_is():
+    pytest.importorskip("docker")
+    with pytest.raises(KeyError), engine.answering("never said"):
+        raise KeyError
+
+
+@pytest.mark.container
+def test_a_container_that_cannot_be_started_is_one_error_and_leaves_nothing(docker_engine, image):
+    with (
+        pytest.raises(InputError, match=r"^a container of the image .* cannot be started: .*/no/such/program"),
+        engine.running(image, {}, entrypoint=["/no/such/program"]),
+    ):
+        pass
+    assert not docker_engine.containers.list(all=True, filters={"label": f"{engine.LABEL}={engine.own_mark()}"})
+
+
+@pytest.mark.container
+def test_a_container_that_somebody_takes_away_does_not_run_and_says_nothing(docker_engine, image):
+    container = docker_engine.containers.create(image, labels=engine.labels())
+    assert not engine.is_running(container)
+    engine.remove(container)
+    engine.remove(container)
+    assert not engine.is_running(container)
+    assert engine.said(container) == ""
 
 
 @pytest.mark.container

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import io
 import platform
 import signal
-import tarfile
 import time
 import uuid
 
@@ -14,36 +12,20 @@ import pytest
 
 from simulator.reading import InputError
 from simulator.runners.container.namespaces import Namespaces, why_not
-from simulator.runners.container.pause import pause_program
 from simulator.runners.container.tracer import Command, Execution, Output, SystemCall, trace
-from tests.runners.container.conftest import BUSYBOX
+from tests.runners.container.mounting import mount_points, mount_tmpfs
+from tests.runners.container.pause import pause_program
 
 pytestmark = pytest.mark.container
 
 PATH = {"PATH": "/bin"}
 
 
-@pytest.fixture(scope="module")
-def image(docker_engine):
-    """An image with busybox, made for this module."""
-    if why_not():
-        pytest.skip(f"the tracer cannot be tested: {why_not()}")
-    context = io.BytesIO()
-    with tarfile.open(fileobj=context, mode="w") as tar:
-        tar.add(BUSYBOX, "busybox")
-        text = b"FROM scratch\nCOPY busybox /bin/busybox\nCOPY busybox /run/keep/busybox\n"
-        entry = tarfile.TarInfo("Dockerfile")
-        entry.size = len(text)
-        tar.addfile(entry, io.BytesIO(text))
-    context.seek(0)
-    made, _ = docker_engine.images.build(fileobj=context, custom_context=True, tag=f"dmsim-tracer-test:{uuid.uuid4().hex}", rm=True)
-    yield made.id
-    docker_engine.images.remove(made.id, force=True)
-
-
 @pytest.fixture
 def container(docker_engine, image, tmp_path):
     """A container that waits; `tmp_path/run` is its /run/nvidia, `tmp_path/module` its /sys/module."""
+    if why_not():
+        pytest.skip(f"the tracer cannot be tested: {why_not()}")
     (tmp_path / "pause").write_bytes(pause_program(platform.machine()))
     (tmp_path / "pause").chmod(0o755)
     for name in ("run", "module"):
@@ -82,9 +64,9 @@ def test_a_program_runs_in_the_container(container, pid_1):
         "echo x > /proc/sys/kernel/domainname; busybox awk '{print $5}' /proc/self/mountinfo"
     )
     with Namespaces(pid(container), container.name) as inside:
-        docker = inside.mount_points("/proc")
+        docker = mount_points(pid(container), "/proc")
         status, text, _ = run(inside, script, pid_1=pid_1)
-        assert inside.mount_points("/proc") == docker
+        assert mount_points(pid(container), "/proc") == docker
     number = 1 if pid_1 else 2
     told = text.splitlines()
     readonly = "sh: can't create /proc/sys/kernel/domainname: Read-only file system"
@@ -110,12 +92,12 @@ def test_a_world_on_disk_changes_with_the_calls(container, tmp_path):
         return 0
 
     with Namespaces(pid(container), container.name) as inside:
-        inside.mount_tmpfs(["/run/nvidia/driver", "/run/nvidia/driver"])
-        assert inside.mount_points() == ["/run/nvidia", "/run/nvidia/driver", "/run/nvidia/driver"]
+        mount_tmpfs(pid(container), "/run/nvidia/driver", "/run/nvidia/driver")
+        assert mount_points(pid(container)) == ["/run/nvidia", "/run/nvidia/driver", "/run/nvidia/driver"]
         script = "busybox rmmod nvidia_uvm; busybox rmmod nvidia; busybox ls /sys/module; exec busybox umount -l /run/nvidia/driver"
         status, text, events = run(inside, script, decide)
         assert status == 0, text
-        assert inside.mount_points() == ["/run/nvidia", "/run/nvidia/driver"]
+        assert mount_points(pid(container)) == ["/run/nvidia", "/run/nvidia/driver"]
         unlink = Command(["busybox", "unlink", "/run/nvidia/nvidia-driver.pid"], env=PATH)
         with trace(inside, unlink, decide=decide, on_event=events.append) as program:
             assert program.wait(5) == 0
@@ -151,7 +133,7 @@ def test_a_container_that_is_removed_takes_the_program_with_it(container):
             with pytest.raises(InputError, match=f"{container.name} ended while it was in use"):
                 program.wait(10)
         with pytest.raises(InputError, match="ended while it was in use"):
-            inside.mount_points()
+            inside.add_address("10.9.8.7")
     with pytest.raises(InputError, match=f"{container.name} does not run"):
         Namespaces(pid(container), container.name)
 

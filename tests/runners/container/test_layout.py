@@ -208,7 +208,7 @@ def test_changes_are_what_went_what_came_and_what_is_another():
     after = {"/sys/ab": "", "/sys/d": "it's", "/sys/e/": "", "/sys/f": "-> /sys/e"}
     assert changes(before, after) == (
         "drop /proc/modules /sys/a\n"
-        """printf %s 'it'"'"'s' >/sys/d\n"""
+        """$b printf %s 'it'"'"'s' >/sys/d\n"""
         "$b mkdir -p /sys/e/\n"
         "$b ln -sfn /sys/e /sys/f\n"
     )

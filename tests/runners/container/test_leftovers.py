@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.runners.container.images import build
-
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
 RUNS = 28
@@ -29,13 +27,6 @@ world = World(HostSpec("test", mounts=("/run/nvidia/driver",)), ClusterSpec("tes
 for _, outcome in run_images([world] * int(number), image, parallel=6, tracer=None if tracer else False):
     print(outcome.exit_code, flush=True)
 """
-
-
-@pytest.fixture(scope="module")
-def image(docker_engine):
-    tag = build(docker_engine, f"dmsim-test-leftovers-{os.getpid()}:latest")
-    yield tag
-    docker_engine.images.remove(tag, force=True)
 
 
 def runner(image, script, number, tracer="where it can"):

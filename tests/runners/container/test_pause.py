@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from simulator.reading import InputError
-from simulator.runners.container.pause import pause_program
+from tests.runners.container.pause import pause_program
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -13,7 +13,7 @@ import pytest
 
 from simulator.reading import InputError
 from simulator.runners.container import supervisor
-from simulator.runners.container.supervisor import Broken, Supervisor, Written, new_mounts, relay, start, tree_of
+from simulator.runners.container.supervisor import Broken, Ended, Supervisor, Written, new_mounts, relay, start, tree_of
 
 
 @pytest.fixture
@@ -64,28 +64,46 @@ def test_a_container_that_does_not_answer_is_broken(pipes, monkeypatch):
         pipes[0].do("x\n")
 
 
-def test_what_it_is_told_at_the_programs_end_is_done_all_the_same(pipes):
-    """The process that listens while the program runs is not cut off in the middle of it."""
+@pytest.fixture
+def supervisor_script(pipes):
+    """The supervisor's script, which runs on this machine, without a container; its folder, and busybox."""
     busybox = shutil.which("busybox")
     if busybox is None:
         pytest.skip("there is no busybox")
-    made, _, _ = pipes
-    text = (made.folder / "supervise").read_text().replace("/.dmsim", str(made.folder))
-    (made.folder / "supervise").write_text(text.removesuffix("give_back\n"))  # that is for a container
-    functions = (made.folder / "functions").read_text().replace("/.dmsim/busybox", busybox).replace("/.dmsim", str(made.folder))
-    (made.folder / "functions").write_text(functions)
-    made.write("start", f"echo $$ >{made.folder}/pid\n{busybox} sleep 0.3\nexit 7\n")
-    shell = subprocess.Popen([busybox, "sh", made.folder / "supervise"])
-    try:
+    folder = pipes[0].folder
+    text = (folder / "supervise").read_text().replace("/.dmsim", str(folder))
+    (folder / "supervise").write_text(text.removesuffix("give_back\n"))  # that is for a container
+    functions = (folder / "functions").read_text().replace("/.dmsim/busybox", busybox).replace("/.dmsim", str(folder))
+    (folder / "functions").write_text(functions)
+    shell = subprocess.Popen([busybox, "sh", folder / "supervise"])
+    yield folder, busybox
+    shell.kill()
+    shell.wait()
+
+
+def test_what_it_is_told_at_the_programs_end_is_done_all_the_same(pipes, supervisor_script):
+    """The process that listens while the program runs is not cut off in the middle of it."""
+    made, (folder, busybox) = pipes[0], supervisor_script
+    made.write("start", f"echo $$ >{folder}/pid\n{busybox} sleep 0.3\nexit 7\n")
+    made.tell("run")
+    made.do(f"{busybox} sleep 1\n: >{folder}/late\n")
+    assert (folder / "late").exists()
+    assert made.next_answer(5) == Ended(7)
+    made.do(f": >{folder}/later\n")
+    assert (folder / "later").exists()
+
+
+def test_a_signal_finds_a_program_that_has_hardly_begun_and_none_before_or_after(pipes, supervisor_script):
+    made, (folder, busybox) = pipes[0], supervisor_script
+    slow = f"{busybox} sleep 0.3\necho $$ >{folder}/pid\nexec {busybox} sleep 20\n"
+    for body, code in ((slow, -15), ("exit 3\n", 3)):
+        made.write("start", body)
+        made.tell("kill KILL")
         made.tell("run")
-        made.do(f"{busybox} sleep 1\n: >{made.folder}/late\n")
-        assert (made.folder / "late").exists()
-        assert made.next_answer(5) == "exit 7"
-        made.do(f": >{made.folder}/later\n")
-        assert (made.folder / "later").exists()
-    finally:
-        shell.kill()
-        shell.wait()
+        made.tell("kill TERM")
+        assert made.next_answer(10) == Ended(code)
+    made.tell("kill KILL")
+    made.do(":\n")
 
 
 def test_output_comes_in_order_and_at_once_when_asked_for(pipes):
@@ -96,13 +114,19 @@ def test_output_comes_in_order_and_at_once_when_asked_for(pipes):
     assert b"".join(data for stream, data in output if stream == "stderr") == b"ab"
 
 
-def test_other_answers_are_handed_on(pipes):
+@pytest.mark.parametrize(("told", "status"), [("0", 0), ("3", 3), ("128", 128), ("137", -9), ("192", -64), ("255", 255)])
+def test_what_a_shell_says_of_an_end_is_read_as_it_means_it(told, status, pipes):
     made, _, _ = pipes
-    (made.folder / "status").write_text("exit 3\n")
-    assert made.next_answer(5) == "exit 3"
-    made.ended(-9)
-    assert made.next_answer(5) == "exit -9"
-    assert made.next_answer(0) == ""
+    (made.folder / "status").write_text(f"exit {told}\n")
+    assert made.next_answer(5) == Ended(status)
+
+
+@pytest.mark.parametrize("status", [-9, 0, 137, 255])
+def test_what_somebody_else_says_of_an_end_is_handed_on(status, pipes):
+    made, _, _ = pipes
+    made.ended(status)
+    assert made.next_answer(5) == Ended(status)
+    assert made.next_answer(0) is None
 
 
 def test_what_is_written_to_a_control_file_is_told(pipes):

@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from simulator.reading import InputError
-from simulator.runners.container import namespaces, pause, seccomp, syscalls
+from simulator.runners.container import namespaces, seccomp, syscalls
 from simulator.runners.container.namespaces import Namespaces
 from simulator.runners.container.tracer import Command, Execution, Output, SystemCall, trace
+from tests.runners.container import pause
+from tests.runners.container.mounting import mount_points, mount_tmpfs
 
 MACHINE = platform.machine()
 PATH = {"PATH": "/bin"}
@@ -196,36 +198,36 @@ def test_no_call_goes_round_the_filter(inside, sandbox):
 
 def test_unmounts_are_done_one_after_the_other_and_seen(mortal):
     with Namespaces(mortal.pid) as inside:
-        inside.mount_tmpfs(["/run/nvidia/driver", "/run/nvidia/driver"])
+        mount_tmpfs(mortal.pid, "/run/nvidia/driver", "/run/nvidia/driver")
         command = ["busybox", "umount", "-l", "/run/nvidia/driver"]
         for left in (["/run/nvidia/driver"], []):
             run = Run(inside, command)
             assert run.status == 0, run.text("stderr")
             assert run.calls == [("umount", "/run/nvidia/driver", "ok")]
-            assert inside.mount_points() == left
+            assert mount_points(mortal.pid) == left
         run = Run(inside, command)
         assert run.status == 1
         assert ("umount", "/run/nvidia/driver", "EINVAL") in run.calls
 
 
-def test_the_flags_of_an_unmount_are_seen(inside):
-    inside.mount_tmpfs(["/run/flags"])
+def test_the_flags_of_an_unmount_are_seen(inside, sandbox):
+    mount_tmpfs(sandbox.pid, "/run/flags")
     run = Run(inside, ["busybox", "umount", "-l", "/run/flags"])
     assert [e.flags for e in run.events if isinstance(e, SystemCall)] == [syscalls.MNT_DETACH]
 
 
-def test_an_unmount_that_is_decided_is_not_done(inside):
-    inside.mount_tmpfs(["/run/decided"])
+def test_an_unmount_that_is_decided_is_not_done(inside, sandbox):
+    mount_tmpfs(sandbox.pid, "/run/decided")
     run = Run(inside, ["busybox", "umount", "-l", "/run/decided"], lambda *_: errno.EBUSY)
     assert run.status == 1
     assert set(run.calls) == {("umount", "/run/decided", "EBUSY")}
     run = Run(inside, ["busybox", "umount", "-l", "/run/decided"], lambda *_: 0)
     assert (run.status, run.calls) == (0, [("umount", "/run/decided", "ok")])
-    assert inside.mount_points("/run/decided") == ["/run/decided"]
+    assert mount_points(sandbox.pid, "/run/decided") == ["/run/decided"]
 
 
 def test_an_unmount_of_a_busy_file_system_fails_as_the_kernel_says(inside, sandbox):
-    inside.mount_tmpfs(["/run/busy"])
+    mount_tmpfs(sandbox.pid, "/run/busy")
     made = Assembly()
     program = sandbox.program("um", made.call("umount2", made.text("/run/busy"), 0).program())
     run = Run(inside, [program], cwd="/run/busy")
@@ -234,21 +236,21 @@ def test_an_unmount_of_a_busy_file_system_fails_as_the_kernel_says(inside, sandb
 
 
 def test_without_the_capability_an_unmount_fails(inside, sandbox):
-    inside.mount_tmpfs(["/run/kept"])
+    mount_tmpfs(sandbox.pid, "/run/kept")
     made = Assembly()
     program = sandbox.program("um", made.call("umount2", made.text("/run/kept"), syscalls.MNT_DETACH).program())
     run = Run(inside, [program], capabilities=frozenset())
     assert (run.status, run.calls) == (errno.EPERM, [("umount", "/run/kept", "EPERM")])
-    assert inside.mount_points("/run/kept") == ["/run/kept"]
+    assert mount_points(sandbox.pid, "/run/kept") == ["/run/kept"]
 
 
 def test_what_children_unmount_and_unlink_is_done_and_not_reported(inside, sandbox):
-    inside.mount_tmpfs(["/run/childs"])
+    mount_tmpfs(sandbox.pid, "/run/childs")
     (sandbox.root / "run/childs-file").touch()
     run = shell(inside, "busybox umount -l /run/childs && (busybox rm /run/childs-file) && exit 7", lambda *_: errno.EIO)
     assert run.status == 7
     assert run.calls == []
-    assert inside.mount_points("/run/childs") == []
+    assert mount_points(sandbox.pid, "/run/childs") == []
     assert not (sandbox.root / "run/childs-file").exists()
 
 
@@ -280,7 +282,7 @@ def test_one_removal_is_one_event(inside, sandbox, kind, result, left):
     """os.Remove tries unlink, then rmdir; the event tells what Go reports. What is asked is one question."""
     path = make(sandbox.root, kind)
     if kind == "mounted":
-        inside.mount_tmpfs(["/run/mounted"])
+        mount_tmpfs(sandbox.pid, "/run/mounted")
     asked = []
     run = Run(inside, [sandbox.program("remove", remove(f"/run/{kind}"))], lambda *call: asked.append(call))
     assert asked[:1] == [("unlink", f"/run/{kind}", 0)]
@@ -485,13 +487,13 @@ def test_a_file_that_is_not_to_be_there_is_not_there(inside, sandbox, tmp_path):
 
 
 @pytest.mark.parametrize(("pid_1", "pid"), [(True, "1"), (False, "2")])
-def test_the_program_is_process_1_or_it_is_not(inside, pid_1, pid):
+def test_the_program_is_process_1_or_it_is_not(inside, sandbox, pid_1, pid):
     """/proc tells the same; and it is as it was, afterwards."""
     run = shell(
         inside, "echo $$; busybox readlink /proc/self/../$$/exe; busybox awk '/^NSpid/ {print NF}' /proc/$$/status", pid_1=pid_1
     )
     assert run.text().split() == [pid, "/bin/busybox", "2"]
-    assert inside.mount_points("/proc") == ["/proc"]
+    assert mount_points(sandbox.pid, "/proc") == ["/proc"]
 
 
 @pytest.mark.parametrize("pid_1", [True, False])

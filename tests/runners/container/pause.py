@@ -1,4 +1,4 @@
-"""A program that holds a container's namespaces while nothing runs in it, for images that have no shell.
+"""For tests: a program that holds a container's namespaces while nothing runs in it, for images that have no shell.
 
 An ELF file of one segment, assembled here: an image of `FROM scratch` has nothing to wait with, and nobody should need a
 compiler. On both machines it does this:

@@ -1,0 +1,1 @@
+"""The sandbox device plugin, kubevirt-gpu-device-plugin: names of resources, discovery, registration, allocation."""

@@ -1,0 +1,1 @@
+"""nvidia-validator, the GPU Operator's, as the sandbox-validator DaemonSet runs it."""
