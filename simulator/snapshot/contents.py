@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from simulator import messages as m
 from simulator.reading import InputError, Place, printable
 from simulator.snapshot.described import described_objects, describes_nodes, labelled_objects, lists_labels
 from simulator.snapshot.documents import Budget, Object, TooMuch, read_objects
@@ -15,9 +16,25 @@ from simulator.snapshot.files import Files
 from simulator.snapshot.text_root import is_host_output
 
 _OBJECTS: Final = re.compile(r"^(- |\s*\{?\s*)\"?(apiVersion|kind|items)\"?\s*:", re.MULTILINE)
-_LOG: Final = re.compile(
-    r"level=(info|warning|error|fatal) msg=|/k8s-driver-manager\]|Current value of .{0,3}nvidia\.com/gpu\.deploy"
+_SAID: Final = (
+    "/k8s-driver-manager]",
+    m.STARTING,
+    m.PRE_INSTALLED,
+    m.FETCHING_LABELS,
+    "Getting current value of the ",
+    "Current value of AUTO_UPGRADE_POLICY_ENABLED",
+    "Shutting down all GPU clients",
+    "Rescheduling all GPU clients",
+    m.CLEANING_UP_ON_FAILURE,
+    m.UNLOADING_MODULES,
+    m.DRIVER_IN_USE,
+    m.UNMOUNTING,
+    "vfio-pci driver from all devices",
+    "nvidia driver components",
+    "nvidia driver module is already loaded",
 )
+"""What driver-manager says, in any release, and hardly anybody else."""
+_MANAGER: Final = re.compile(r"driver[-_]?manager", re.IGNORECASE)
 _CHART: Final = re.compile(r"(?:helm\.sh/chart[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?gpu-operator-|/gpu-operator:)v?(\d+\.\d+\.\d+)")
 _MOST_SKIPPED: Final = 20
 
@@ -81,16 +98,17 @@ def read_contents(files: Files, name: str) -> Contents:
     found = Contents(name)
     for sentence in files.skipped:
         found.skip(sentence)
-    for path, data in files.files.items():
+    is_alone = len(files.files) == 1
+    for path in [*files.files]:
         try:
-            text = _decoded(data)
+            text = _decoded(files.files.pop(path))  # what is read need not be kept
         except UnicodeDecodeError as error:
             found.skip(f"{path}: no UTF-8 text (byte {error.start})")
             continue
         try:
             _take(found, path, text)
         except InputError as error:
-            if len(files.files) == 1:
+            if is_alone:
                 raise
             found.skip(str(error))
     return found
@@ -114,7 +132,7 @@ def _take(found: Contents, path: str, text: str) -> None:
             return
     if path.endswith((".yaml", ".yml", ".json")) or _OBJECTS.search(text[:4096]):
         found.objects += read_objects(text, path, found.budget)
-    elif _LOG.search(text):
+    elif _MANAGER.search(path) or any(said in text for said in _SAID):
         found.logs[path] = text
 
 

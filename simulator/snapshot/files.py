@@ -22,9 +22,9 @@ from simulator.importing.archive import Limits, TarRoot, decompressed
 from simulator.importing.roots import DIRECTORY, FILE, DirectoryRoot, Root
 from simulator.reading import InputError, printable
 
-_LARGEST: Final = 32 << 20
-"""Bytes of one file that is read."""
-_LARGEST_SUM: Final = 128 << 20
+_LARGEST: Final = 24 << 20
+"""Bytes of one file that is read. As text it may take four times as much memory."""
+_LARGEST_SUM: Final = 48 << 20
 _MOST: Final = 20_000
 _DEEPEST: Final = 16
 _LONGEST: Final = 3.0

@@ -59,7 +59,7 @@ text() {
 # value PATH: a file of one line.
 value() {
 	value=''
-	read -r value <"$root$1" 2>/dev/null
+	{ read -r value <"$root$1"; } 2>/dev/null
 	say f "$1" -r--r--r--
 	printf '|%s\n\n' "$value"
 }
@@ -276,7 +276,7 @@ if [ "$(id -u)" = 0 ] && [ -d "$root/proc/1" ]; then
 				pid=$what
 				continue
 			fi
-			comm=$(tr -cd 'A-Za-z0-9._:-' <"$root/proc/$pid/comm" 2>/dev/null)
+			comm=$({ tr -cd 'A-Za-z0-9._:-' <"$root/proc/$pid/comm"; } 2>/dev/null)
 			pod=$(sed -n 's/.*pod\([0-9a-f]\{8\}[-_][0-9a-f]\{4\}[-_][0-9a-f]\{4\}[-_][0-9a-f]\{4\}[-_][0-9a-f]\{12\}\).*/\1/p' \
 				"$root/proc/$pid/cgroup" 2>/dev/null | sed -n 1p | tr _ -)
 			say h "$pid" "$comm" "$pod" "$what"

@@ -15,7 +15,7 @@ from simulator import labels as operands
 from simulator.host.spec import NVIDIA, File, HostSpec, Module, PciFunction, Program
 from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT
-from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
+from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.kubernetes import Scene, has_gpus
 from simulator.snapshot.program import DRIVER, SELECTORS, VFIO, VGPU
@@ -61,7 +61,10 @@ def infer_host(scene: Scene, manager: DriverManager, findings: Findings, seen: t
     if is_pre_installed:
         return _with_host_driver(host, functions, labels, findings)
     evidence = _evidence(scene, manager)
-    if not evidence or not functions:
+    if not any(function.is_gpu for function in functions):
+        findings.assumed("no driver is loaded: there is no GPU")
+        return Inferred(host, (), functions)
+    if not evidence:
         findings.assumed(f"no driver is loaded: there is no sign that {_ROLES[manager.kind]} has done its work")
         return Inferred(host, (), functions)
     findings.assumed(f"{_ROLES[manager.kind]} has done its work: {evidence}")
@@ -71,9 +74,12 @@ def infer_host(scene: Scene, manager: DriverManager, findings: Findings, seen: t
     modules = _driver_modules(["nvidia_vgpu_vfio"] if manager.kind == VGPU else _DRIVER_MODULES)
     findings.assumed(f"the modules {', '.join(module.name for module in modules)} are loaded, and nothing beside pods uses them")
     files = [File(DRIVER_PID_FILE, "1\n")]
-    if manager.stored_digest:
+    if manager.stored_digest and _is_ready(manager.pod):
         files.append(File(DRIVER_CONFIG_STATE_FILE, f"{manager.stored_digest}\n"))
         findings.assumed("the driver that is loaded was made of the digest in the environment of the pod on the node")
+    elif DRIVER_CONFIG_DIGEST in manager.env:
+        files.append(File(DRIVER_CONFIG_STATE_FILE, "unknown\n"))
+        findings.assumed("the driver that is loaded was made of another digest than the one that is wanted now")
     pci = tuple(_bound(function, "nvidia") for function in functions)
     return Inferred(host, modules, pci, (DRIVER_ROOT,), tuple(files))
 
@@ -104,13 +110,8 @@ def _bound(function: PciFunction, driver: str) -> PciFunction:
 
 def _evidence(scene: Scene, manager: DriverManager) -> str:
     """What says that the driver of this mode is at work; "" if nothing does."""
-    if manager.pod is not None:
-        ready = [flag(status, "ready") for status in elements(manager.pod, "status", "containerStatuses")]
-        if ready and all(ready):
-            return f"pod {text(manager.pod, 'metadata', 'name')} is ready"
-        done = {text(status, "name") for status in elements(manager.pod, "status", "initContainerStatuses")}
-        if not ready and not done and text(manager.pod, "status", "phase") == "Running":
-            return f"pod {text(manager.pod, 'metadata', 'name')} is running"
+    if _is_ready(manager.pod):
+        return f"pod {text(manager.pod, 'metadata', 'name')} is ready"
     resources = [name for name in _resources(scene) if (name == "nvidia.com/gpu") == (manager.kind == DRIVER)]
     if resources:
         return f"the node offers {resources[0]}"
@@ -120,6 +121,14 @@ def _evidence(scene: Scene, manager: DriverManager) -> str:
     if users and manager.kind == DRIVER:
         return f"pod {text(users[0], 'metadata', 'name')} uses a GPU"
     return ""
+
+
+def _is_ready(pod: dict[str, Any] | None) -> bool:
+    """Are all containers of a pod ready? One of which no container's state was saved is taken by its phase."""
+    states = elements(pod, "status", "containerStatuses")
+    if not states and not elements(pod, "status", "initContainerStatuses"):
+        return text(pod, "status", "phase") == "Running"
+    return bool(states) and all(flag(state, "ready") for state in states)
 
 
 def uses_gpu(pod: Mapping[str, Any]) -> bool:

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from simulator.cluster.kinds import BY_NAME
-from simulator.cluster.objects import Container
 from simulator.kube.drain import MIRROR_POD
 from simulator.reading import FORMAT, InputError, nearest
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
@@ -67,7 +65,8 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
     node = nodes[_choose(found.name, nodes, name)]
     name = text(node, "metadata", "name")
     if problems := subdomain_errors(name):
-        raise InputError(found.name, "", f'holds a node whose name "{name}" is impossible: {problems[0]}')
+        mend = "save the node again"
+        raise InputError(found.name, "", f'holds a node whose name "{name}" is impossible: {problems[0]}', mend)
     pods: dict[str, dict[str, Any]] = {}
     for place in found.of("Pod", name):
         pod = place.value
@@ -79,7 +78,8 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
         findings.assumed("no pod is on the node, so nothing is evicted")
     listed = [key for key, pod in pods.items() if pod.get("isListed")]
     if listed:
-        findings.unseen(f"what {len(listed)} pods ask for: only their names are listed ({', '.join(listed[:3])}, ...)")
+        named = ", ".join([*listed[:3], *(["..."] if len(listed) > 3 else [])])
+        findings.unseen(f"what {len(listed)} pods ask for: only their names are listed ({named})")
         findings.assumed("pods of which only the name is known ask for no GPU and have no owner")
     policies = [place.value for place in found.of("ClusterPolicy")]
     return Scene(
@@ -135,7 +135,7 @@ def cluster_document(found: Contents, scene: Scene, findings: Findings) -> dict[
     ]
     if "v1beta1" in versions:
         out["eviction"] = "policy/v1beta1"
-    if scene.policy is not None and ("nvidia.com/v1", "ClusterPolicy") in BY_NAME:
+    if scene.policy is not None:
         out["objects"] = [scene.policy]
     return out
 
@@ -244,11 +244,6 @@ def _quantities(container: Mapping[str, Any], kind: str) -> dict[str, str]:
         for name, value in amounts.items()
         if isinstance(name, str) and _RESOURCE.fullmatch(name) and len(str(value)) < 64 and _QUANTITY.fullmatch(str(value))
     }
-
-
-def container_of(container: Mapping[str, Any]) -> Container:
-    """The same, as the model has it."""
-    return Container(**_container(container))
 
 
 def _daemonsets(scene: Scene, pods: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -29,7 +29,8 @@ from simulator.writing import world_document
 
 _HELD: Final = ("nvidia", "nvidia_uvm")
 """The modules that whoever uses a GPU holds."""
-_LARGEST_LOG: Final = 16 << 20
+_LARGEST_LOGS: Final = 8 << 20
+"""Characters of all logs together; of what is longer the end is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ def _logs(found: Contents, scene: Scene) -> dict[str, str]:
     """The logs that may be of this node's driver-manager, by "namespace/pod/container" where that can be told."""
     here = {text(pod, "metadata", "name"): _full_name(pod) for pod in scene.pods}
     out: dict[str, str] = {}
+    left = _LARGEST_LOGS
     for file, log in found.logs.items():
         name = next((name for name in here if name and name in file), "")
         named = re.search(r"^\[pod/([\w.-]+)/", log, re.MULTILINE)
@@ -155,5 +157,6 @@ def _logs(found: Contents, scene: Scene) -> dict[str, str]:
         key = f"{here[name]}/{CONTAINER}" if name else file
         while key in out:
             key += "+"
-        out[key] = without_secrets(log[-_LARGEST_LOG:])
+        out[key] = without_secrets(log[-left:] if left else "")
+        left -= len(log[-left:]) if left else 0
     return out

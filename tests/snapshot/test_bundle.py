@@ -102,6 +102,7 @@ def must_gather(tmp_path, cluster):
         ),
         "cluster_policy.yaml": "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\nspec: {driver: {enabled: true}}\n",
         "gpu_operand_pod_nvidia-driver-daemonset-c6b9x.log": LOG.format(pod="nvidia-driver-daemonset-c6b9x"),
+        "gpu_operand_pod_nvidia-device-plugin-daemonset-kq5tz.log": "[pod/nvidia-device-plugin-daemonset-kq5tz/c] level=info msg=Detected\n",
         "gpu_operand_pod_elsewhere.log": LOG.format(pod="elsewhere"),
         "gpu_operand_pod_nvidia-driver-daemonset-c6b9x.descr": "Name: x\nInit Containers:\n  k8s-driver-manager:\n",
         "nvidia-bug-report_gpu-1.log.gz": "not read",

@@ -276,6 +276,15 @@ def test_a_hostile_host_output(tmp_path):
     assert yaml.safe_load(world)["host"]["modules"][0]["name"] == "nvidia"
 
 
+def test_wide_characters(tmp_path):
+    """One character makes a text four times as large in memory."""
+    item = "- apiVersion: v1\n  kind: Pod\n  spec:\n    nodeName: other\n    x: " + "x" * 1000 + "\n"
+    text = "apiVersion: v1\nitems:\n- kind: \N{GRINNING FACE}\n" + item * 22_000 + "kind: List\n"
+    log = "level=info msg=\N{GRINNING FACE}\n" + "a b c d\n" * 2_900_000
+    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"a.yaml": text, "driver-manager.log": log}))
+    assert code == 0, printed
+
+
 def test_a_long_log_of_secrets(tmp_path):
     """Redacting is linear."""
     log = (
@@ -287,5 +296,5 @@ def test_a_long_log_of_secrets(tmp_path):
         + "://" * 500_000
         + "a:" * 500_000
     )
-    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"manager.log": log}))
+    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{"driver-manager.log": log}))
     assert code == 0, printed

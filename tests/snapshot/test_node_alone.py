@@ -169,6 +169,15 @@ def test_a_digest_that_is_the_same(saved):
     assert outcome.after.modules == outcome.before.modules
 
 
+def test_a_digest_that_is_not_known(saved):
+    """The driver's pod is not ready, and a driver is loaded all the same: an earlier pod's, of whatever digest."""
+    selector = {f"{DEPLOY}driver": "true"}
+    items = pods(pod("d", ready=False, initContainers=[MANAGER], nodeSelector=selector))
+    bundle = saved(selector, capacity={"nvidia.com/gpu": "1"}, pods=items)
+    assert "the driver that is loaded was made of another digest than the one that is wanted now" in bundle.assumed
+    assert "nvidia" not in simulate(bundle.scenario.world, "v0.11.0").after.modules
+
+
 def test_pods_hold_the_modules(saved):
     """GPU pods do, until they are gone."""
     labels = {f"{DEPLOY}driver": "true", "nvidia.com/gpu.present": "true"}

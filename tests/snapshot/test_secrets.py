@@ -70,6 +70,15 @@ def test_a_secret_is_known(text):
         assert not [part for part in ("canary", "Canary", *TOKENS) if part in without_secrets(line)]
 
 
+@pytest.mark.parametrize("text", [*TOKENS, *IN_CONTEXT])
+def test_a_secret_in_a_long_log(text):
+    """Anywhere in it."""
+    line = "time=2026-01-01T00:00:00Z level=info msg=Waiting for nvidia-dcgm to shutdown\n"
+    found = without_secrets(line * 700 + f"a {text} b\n" + line * 700)
+    assert found.count(line) >= 1390
+    assert not [part for part in ("canary", "Canary", *TOKENS) if part in found]
+
+
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_harmless_stays(text):
     """Names, versions, paths, driver-manager's own lines."""
@@ -118,7 +127,7 @@ def test_canaries_everywhere(tmp_path):
     for name, document in (objects | {"manager": manager, "policy": policy, "secret": secret}).items():
         (folder / f"{name}.json").write_text(json.dumps(document))
     log = "".join(f"time=x level=info msg=here is {text}\n" for text in (*TOKENS, *IN_CONTEXT))
-    (folder / "nvidia-driver-daemonset-c6b9x.log").write_text(log)
+    (folder / "k8s-driver-manager.log").write_text(log)
     spec = load_host("wrapper-prints-anything")
     spec = dataclasses.replace(
         spec, programs=tuple(dataclasses.replace(program, stdout=f"{JWT} {TOKENS[-1]}\n") for program in spec.programs)
