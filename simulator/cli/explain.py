@@ -19,7 +19,7 @@ from typing import Final
 from simulator.cli.arguments import add_output, check_release
 from simulator.explaining.explanation import explain
 from simulator.manager.releases import RELEASES
-from simulator.reading import InputError, encodable
+from simulator.reading import InputError
 from simulator.report.document import FORMAT
 from simulator.report.explanation import explanation_document, explanation_lines
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         sys.stdout.write(json.dumps(explanation_document(found, FORMAT), indent=2) + "\n")
     else:
-        sys.stdout.write(encodable("\n".join(explanation_lines(found)) + "\n", sys.stdout.encoding))
+        sys.stdout.write("\n".join(explanation_lines(found)) + "\n")
     return 0 if found.fits else 1
 
 

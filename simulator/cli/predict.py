@@ -18,13 +18,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from simulator.cli.arguments import add_output, add_release, check_release, check_what_if, read_env
-from simulator.manager.charts import CHARTS
+from simulator.cli.arguments import add_chart, add_output, add_release, check_release, check_what_if, read_env, release_of
 from simulator.manager.releases import DEFAULT
 from simulator.predicting.events import Event
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.predicting.prediction import Prediction, predict
-from simulator.reading import InputError, nearest
+from simulator.reading import InputError
 from simulator.report.prediction import prediction_lines, prediction_markdown
 from simulator.report.prediction_comparison import (
     compare_predictions,
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", metavar="NAME", default="", help="the node, where a bundle has several")
     parser.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable of the program; may be repeated")
     add_release(parser, default=None, otherwise=f"the world's, else {DEFAULT}")
-    parser.add_argument("--chart", metavar="C", help="the release that this version of the GPU Operator chart brings")
+    add_chart(parser)
     parser.add_argument("--what-if", metavar="NAME", default=None, help="put a proposed upstream change on top")
     parser.add_argument(
         "--event",
@@ -132,13 +131,6 @@ def _with_policy(bundle: Bundle) -> World:
 
 def _release(options: argparse.Namespace, bundle: Bundle, world: World) -> str:
     """The release that is asked for, by itself or by a chart. Raises InputError."""
-    if options.chart is None:
-        return check_release(options.release if options.release is not None else bundle.scenario.release or DEFAULT)
-    if options.release is not None:
-        raise InputError("", "", "--chart names the release, and so does --release", "leave one out")
-    chart = CHARTS.get(options.chart)
-    if chart is None:
-        raise InputError("", "", f'there is no chart "{options.chart}"', nearest(options.chart, CHARTS))
     node = world.cluster.node
     mode = Mode(options.to) if options.to is not None else mode_of(node.labels if node else {})
-    return check_release(chart.releases[WORKLOADS[mode].daemonset])
+    return release_of(options, bundle.scenario.release or DEFAULT, WORKLOADS[mode].daemonset)
