@@ -89,6 +89,11 @@ def delete_pod(namespace: str, name: str, *, force: bool = False) -> Command:
     return Command(("kubectl", "delete", "pod", "--namespace", namespace, name, *forced), CLUSTER)
 
 
+def drop_pod_label(namespace: str, name: str, key: str) -> Command:
+    """Take a label of a pod away."""
+    return Command(("kubectl", "label", "pod", "--namespace", namespace, name, f"{key}-"), CLUSTER)
+
+
 def select_nodes(namespace: str, daemonset: str, selector: Mapping[str, str]) -> Command:
     """Add to a DaemonSet's node selector."""
     patch = json.dumps({"spec": {"template": {"spec": {"nodeSelector": dict(selector)}}}}, separators=(",", ":"))

@@ -68,6 +68,11 @@ KINDS: Final = {
         Kind("upgrade-notes-stale", "Annotations of an upgrade are left, and no upgrade is under way.", f"{_CONSTS} UpgradeInitialStateAnnotationKeyFmt"),
         Kind("upgrade-request-stale", "An upgrade was requested by annotation, and no controller will see it.", f"{_UPGRADE} IsUpgradeRequested"),
         Kind("upgrade-skipped", "A label keeps the node out of every upgrade.", f"{_CONSTS} UpgradeSkipNodeLabelKeyFmt"),
+        Kind(
+            "drain-skipped-by-gpu-pod",
+            "A pod that uses a GPU is labelled so that the upgrade controller's drain leaves it.",
+            "gpu-operator controllers/upgrade_controller.go UpgradeSkipDrainLabelSelector",
+        ),
         Kind("cordon-of-driver-manager", "The node is cordoned by a run of driver-manager that did not end well, or has not ended.", f"{_MAIN} cleanupOnFailure"),
         Kind("cordon-of-upgrade-controller", "The node is cordoned by the upgrade controller.", f"{_CONSTS} UpgradeStateCordonRequired"),
         Kind("cordon-of-another", "The node is cordoned, by neither of them.", f"{_MAIN} uninstallDriver; issue #212"),

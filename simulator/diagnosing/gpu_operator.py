@@ -34,6 +34,8 @@ _PAUSE: Final = "paused-for-"
 
 UPGRADE_STATE: Final = "nvidia.com/gpu-driver-upgrade-state"
 UPGRADE_SKIP: Final = "nvidia.com/gpu-driver-upgrade.skip"
+DRAIN_SKIP: Final = "nvidia.com/gpu-driver-upgrade-drain.skip"
+"""A pod's label: the controller's drain leaves it. The operator itself has it."""
 UPGRADE_REQUESTED: Final = "nvidia.com/gpu-driver-upgrade-requested"
 INITIAL_CORDON: Final = "nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable"
 """The node was cordoned before the upgrade began, so the controller leaves it cordoned."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from simulator.cluster.objects import pod_document
 from simulator.diagnosing.commands import Command, delete_pod, drop_resources, from_vfio, on_host, to_vfio
 from simulator.diagnosing.finding import Finding
 from simulator.diagnosing.gpu_operator import PLUGIN_APPS, VFIO_MANAGER
-from simulator.diagnosing.pods import holders
+from simulator.diagnosing.pods import uses_gpu
 from simulator.diagnosing.situation import VFIO_DRIVERS, Situation, places
 from simulator.host.spec import PciFunction
-from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.steps import MODULES
 from simulator.predicting.modes import Mode
 
@@ -109,8 +107,7 @@ def _without_driver(free: Mapping[str, str], commands: tuple[Command, ...], risk
 
 
 def _on_nvidia(situation: Situation, others: Mapping[str, str]) -> Finding:
-    holding = {pod.full_name for pod in holders(situation)}
-    users = [pod for pod in situation.pods if pod.full_name in holding or requests_gpu(pod_document(pod, "", ""))]
+    users = [pod for pod in situation.pods if uses_gpu(situation, pod)]
     handles = {
         module.name: module.users
         for module in situation.host.modules

@@ -7,15 +7,15 @@ from typing import Final
 
 from simulator import labels
 from simulator.cluster.objects import Pod, pod_document
-from simulator.diagnosing.commands import delete_pod, label_node, select_nodes
+from simulator.diagnosing.commands import delete_pod, drop_pod_label, label_node, select_nodes
 from simulator.diagnosing.finding import Finding
-from simulator.diagnosing.situation import Situation
+from simulator.diagnosing.gpu_operator import DRAIN_SKIP
+from simulator.diagnosing.situation import Situation, is_finished
 from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.releases import RELEASES
 
 _DRA_DRIVER: Final = "gpu.nvidia.com"
 _KNOWS_CLAIMS: Final = "v0.12.0"
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _CUSTOM: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 
 
@@ -23,9 +23,12 @@ def find(situation: Situation) -> Iterator[Finding]:
     """Findings about pods."""
     if stuck := [pod for pod in situation.pods if pod.terminating]:
         yield _stuck(situation, stuck)
-    if invisible := [pod for pod in holders(situation) if not _is_seen(situation, pod)]:
+    skipping = [pod for pod in situation.pods if pod.labels.get(DRAIN_SKIP) == "true" and uses_gpu(situation, pod)]
+    if skipping and situation.is_upgrade_policy_on:
+        yield _skipping(skipping)
+    if invisible := [pod for pod in situation.pods if pod.full_name in situation.holders and not _is_seen(situation, pod)]:
         yield _invisible(situation, invisible)
-    waiting = [pod for pod in situation.pods if pod.phase not in _FINISHED and holds_claim(situation, pod)]
+    waiting = [pod for pod in situation.pods if not is_finished(pod) and holds_claim(situation, pod)]
     if waiting and not situation.is_driver_loaded and not situation.host_check:
         yield _claims(waiting)
 
@@ -48,20 +51,24 @@ def _stuck(situation: Situation, pods: list[Pod]) -> Finding:
     )
 
 
+def _skipping(pods: list[Pod]) -> Finding:
+    return Finding(
+        "drain-skipped-by-gpu-pod",
+        f"{_names(pods)} {'uses a GPU and is' if len(pods) == 1 else 'use a GPU and are'} left by the upgrade controller's drain.",
+        "With the upgrade annotation driver-manager evicts nobody itself, so the pod keeps the driver, and the init container fails"
+        " until it has ended.",
+        tuple(drop_pod_label(pod.namespace, pod.name, DRAIN_SKIP) for pod in pods),
+        "The next drain evicts it. What owns the pod gives its successor the label again: mend the template too.",
+        tuple(f"pod {pod.full_name} has the label {DRAIN_SKIP}=true" for pod in pods),
+    )
+
+
 # --- who holds the driver and is not seen ---------------------------------------------------------------------------
 
 
-def holders(situation: Situation) -> list[Pod]:
-    """The pods that hold one of the driver's modules, as far as the world tells."""
-    names: set[str] = set()
-    for answer in situation.host.delete_module.values():
-        if isinstance(answer, dict):
-            names.update(answer["busy_while_pods"])
-    for held in situation.host.held_by_pods.values():
-        names.update(held.pods)
-    for module in situation.host.modules:
-        names.update(module.pods)
-    return [pod for pod in situation.pods if pod.full_name in names and pod.phase not in _FINISHED]
+def uses_gpu(situation: Situation, pod: Pod) -> bool:
+    """Has it asked for a GPU, or does it hold a module of the driver?"""
+    return requests_gpu(pod_document(pod, situation.node.name, "")) or pod.full_name in situation.holders
 
 
 def _is_seen(situation: Situation, pod: Pod) -> bool:

@@ -60,6 +60,17 @@ class Situation:
         return tuple(pod for pod in pods if pod.node_name in {None, self.node.name})
 
     @cached_property
+    def holders(self) -> frozenset[str]:
+        """The pods (namespace/name) that hold one of the driver's modules, as far as the world tells."""
+        host = self.host
+        names = {pod for answer in host.delete_module.values() if isinstance(answer, Mapping) for pod in answer["busy_while_pods"]}
+        for held in host.held_by_pods.values():
+            names.update(held.pods)
+        for module in host.modules:
+            names.update(module.pods)
+        return frozenset(pod.full_name for pod in self.pods if pod.full_name in names and not is_finished(pod))
+
+    @cached_property
     def claims(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
         """Namespace and name of each resource claim -> the drivers that have allocated it."""
         claims = self.bundle.scenario.world.cluster.resource_claims
@@ -221,6 +232,11 @@ class Situation:
     def gpus_on(self, *drivers: str) -> tuple[PciFunction, ...]:
         """Those that are on one of these drivers."""
         return tuple(function for function in self.gpus if function.driver in drivers)
+
+
+def is_finished(pod: Pod) -> bool:
+    """Has it ended, and let go of everything?"""
+    return pod.phase in {"Succeeded", "Failed"}
 
 
 def _statuses(pod: Pod, key: str) -> Iterator[Mapping[str, Any]]:

@@ -155,6 +155,14 @@ AILING = {
     ),
     "request": Ailing(bundle(annotations={op.UPGRADE_REQUESTED: "true"}), ("upgrade-request-stale",)),
     "skipped": Ailing(bundle(labels={op.UPGRADE_SKIP: "true"}), ("upgrade-skipped",)),
+    "drain-skipped": Ailing(
+        bundle(
+            "container-driver-loaded",
+            annotations=_ON,
+            pods=(replace(_job("wl"), labels={op.DRAIN_SKIP: "true"}, containers=(Container({"nvidia.com/gpu": "1"}),)),),
+        ),
+        ("drain-skipped-by-gpu-pod",),
+    ),
     "cordon-of-driver-manager": Ailing(
         bundle(unschedulable=True, labels={labels.DCGM: labels.PAUSED}), ("operands-paused", "cordon-of-driver-manager")
     ),

@@ -59,6 +59,9 @@ def request_of(argv):
             assert all(value is None for value in values.values()) or "--overwrite" in changes
             part = {"label": "labels", "annotate": "annotations"}[verb]
             return _patch(f"/api/v1/nodes/{name}", _MERGE, {"metadata": {part: values}}), ""
+        case ("label", "pod", "--namespace", namespace, name, change):
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+            return _patch(path, _MERGE, {"metadata": {"labels": {change.removesuffix("-"): None}}}), ""
         case ("uncordon", name):
             return _patch(f"/api/v1/nodes/{name}", _MERGE, {"spec": {"unschedulable": None}}), ""
         case ("patch", "node", name, "--subresource=status", kind, patch):
@@ -109,6 +112,8 @@ def _kubectl(bundle, command, release):
         for pod in restarted
         if all(state.labels.get(key) == value for key, value in pod.node_selector.items())
     ]
+    if command.argv[1:3] == ("label", "pod"):
+        pods = [replace(pod, labels=cluster.store.pods[pod.full_name]["metadata"]["labels"]) for pod in pods]
     if command.argv[1:3] == ("patch", "daemonset"):
         selector = request.body["spec"]["template"]["spec"]["nodeSelector"]
         pods = [

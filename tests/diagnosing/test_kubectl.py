@@ -21,17 +21,18 @@ KUBECTL = shutil.which("kubectl")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on PATH")]
 
 
-def _one_of_each_kind():
+def _one_of_each_kind_and_form():
     found = {}
     for name, ailing in AILING.items():
         for finding in diagnose(ailing.bundle, ailing.release):
             told = [command for command in finding.commands if command.on == CLUSTER]
-            if told and finding.kind not in found:
-                found[finding.kind] = (name, told)
+            form = " then ".join(" ".join(command.argv[1:3]) for command in told)
+            if told and f"{finding.kind}: {form}" not in found:
+                found[f"{finding.kind}: {form}"] = (name, told)
     return found
 
 
-ONE = _one_of_each_kind()
+ONE = _one_of_each_kind_and_form()
 
 
 @pytest.mark.parametrize("kind", ONE)
@@ -65,7 +66,7 @@ def _seen(cluster):
     return {
         "node": (node["metadata"]["labels"], node["metadata"]["annotations"], node["spec"].get("unschedulable", False)),
         "status": {part: node["status"][part] for part in ("capacity", "allocatable")},
-        "pods": {name: name in cluster.terminating() for name in cluster.pods()},
+        "pods": {name: (name in cluster.terminating(), pod["metadata"].get("labels")) for name, pod in cluster.store.pods.items()},
         "policies": [found["spec"] for found in policies.values()],
         "daemonsets": {name: found["spec"]["template"]["spec"].get("nodeSelector") for name, found in daemonsets.items()},
     }
