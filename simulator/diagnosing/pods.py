@@ -16,7 +16,6 @@ from simulator.manager.releases import RELEASES
 
 _DRA_DRIVER: Final = "gpu.nvidia.com"
 _KNOWS_CLAIMS: Final = "v0.12.0"
-_CUSTOM: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 
 
 def find(situation: Situation) -> Iterator[Finding]:
@@ -79,7 +78,7 @@ def _is_seen(situation: Situation, pod: Pod) -> bool:
     knows_claims = tags.index(situation.release) >= tags.index(_KNOWS_CLAIMS)
     if knows_claims and holds_claim(situation, pod):
         return True
-    paused = {*labels.ALWAYS, *labels.IF_DEPLOYED, situation.env.get(_CUSTOM, "")}
+    paused = {*labels.ALWAYS, *labels.IF_DEPLOYED, situation.eviction_label}
     if knows_claims:
         paused |= {labels.CLIENT, labels.DRA_DRIVER, labels.DRA_VALIDATOR, labels.DRA_DCGM, labels.DRA_DCGM_EXPORTER}
     placed_by = {key for key in pod.node_selector if situation.node.labels.get(key)}

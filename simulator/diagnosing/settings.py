@@ -10,13 +10,12 @@ from simulator.config import UNINSTALL_DRIVER, read
 from simulator.diagnosing.commands import Command, patch_policy
 from simulator.diagnosing.driver_traces import MOFED_READY
 from simulator.diagnosing.finding import Finding
-from simulator.diagnosing.situation import Situation
+from simulator.diagnosing.situation import EVICTION_LABEL, Situation
 from simulator.host.spec import MELLANOX
 from simulator.manager.releases import RELEASES, Flow, resolve
 from simulator.predicting.modes import Mode
 from simulator.urfave import End, Flag
 
-_EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 _MANAGERS: Final = {
     Mode.CONTAINER: ("driver", "manager"),
     Mode.VM_PASSTHROUGH: ("vfioManager", "driverManager"),
@@ -44,7 +43,7 @@ def _flags(situation: Situation, flow: Flow) -> Iterator[Finding]:
             yield _refused(situation, flag, value, refused.fatal or "")
         elif flag.kind == "bool" and not value and flag.default:
             yield _empty(situation, flag)
-    custom = situation.env.get(_EVICTION_LABEL, "")
+    custom = situation.env.get(EVICTION_LABEL, "")
     if "=" in custom:
         yield _with_value(situation, custom)
 
@@ -127,12 +126,12 @@ def _with_value(situation: Situation, custom: str) -> Finding:
     key = custom.partition("=")[0]
     return Finding(
         "eviction-label-with-value",
-        f"{_EVICTION_LABEL} is {custom!r}, with a value.",
+        f"{EVICTION_LABEL} is {custom!r}, with a value.",
         "The shell releases cut off the value; the Go releases take the whole for the label's key, which no node can have. Nothing"
-        f" behind the label is told to go.{_written(situation, _EVICTION_LABEL, key)}",
-        _set(situation, _EVICTION_LABEL, key),
+        f" behind the label is told to go.{_written(situation, EVICTION_LABEL, key)}",
+        _set(situation, EVICTION_LABEL, key),
         f"DaemonSets behind {key} leave the node at each run of driver-manager. {_RESTARTS}",
-        (f"{_EVICTION_LABEL}={custom}",),
+        (f"{EVICTION_LABEL}={custom}",),
     )
 
 

@@ -29,6 +29,7 @@ from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.bundle import Bundle
 
 VFIO_DRIVERS: Final = frozenset({"vfio-pci", "nvgrace_gpu_vfio_pci"})
+EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 CLUSTER_POLICY: Final = "ClusterPolicy"
 _SCRIPT_LOOKS_AT: Final = "/host/usr/bin/nvidia-smi"
 """The script asks only where there is a file here."""
@@ -47,6 +48,12 @@ class Situation:
     def env(self) -> Mapping[str, str]:
         """driver-manager's environment."""
         return self.bundle.scenario.world.env
+
+    @property
+    def eviction_label(self) -> str:
+        """The label that NODE_LABEL_FOR_GPU_POD_EVICTION names, as the release reads it; "" for none. The script cuts off a value."""
+        named = self.env.get(EVICTION_LABEL, "")
+        return named.partition("=")[0] if isinstance(resolve(self.release), ShellFlow) else named
 
     @property
     def node(self) -> Node:
