@@ -149,6 +149,12 @@ AILING = {
     "annotation-without-driver": Ailing(
         bundle(annotations=_ON, seen=policy(driver={"enabled": False})), ("upgrade-annotation-stale",)
     ),
+    "annotation-with-sandboxes": Ailing(
+        bundle(annotations=_ON, seen=policy(sandboxWorkloads={"enabled": True})), ("upgrade-annotation-stale",)
+    ),
+    "annotation-without-policy": Ailing(
+        bundle(annotations=_ON, seen=policy(driver={"upgradePolicy": {"autoUpgrade": False}})), ("upgrade-annotation-stale",)
+    ),
     "annotation-on-passthrough": Ailing(bundle("talos-vfio-pci", "passthrough", annotations=_ON), ("upgrade-annotation-stale",)),
     "notes": Ailing(
         bundle(labels={op.UPGRADE_STATE: "upgrade-done"}, annotations={**_ON, op.INITIAL_CORDON: "true"}), ("upgrade-notes-stale",)
@@ -328,6 +334,7 @@ WITHOUT_COMMANDS = {
         ),
         ("nvidia-on-passthrough-node",),
     ),
+    "no-packages-on-passthrough": Ailing(bundle("wrapper-to-opt-bin", "passthrough"), ("host-driver-blocks-vfio",)),
     "split-vgpus": Ailing(
         bundle(
             "container-driver-loaded",

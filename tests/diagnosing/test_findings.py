@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import labels
+from simulator.cluster.objects import Container, Owner, Pod
 from simulator.diagnosing import gpu_operator as op
 from simulator.diagnosing.finding import KINDS
 from simulator.diagnosing.findings import diagnose, judged_for
+from simulator.host.spec import HeldByPods
 from simulator.runners.simulated import simulate
 from simulator.scenario import Scenario, load_cluster, load_host, make_world, names
 from simulator.snapshot.bundle import Bundle
@@ -129,6 +131,38 @@ def test_what_rests_on_the_host_is_not_looked_for_where_nobody_looked_at_it():
     assert {"operands-paused", "cordon-of-another", "pod-stuck-terminating", "setting-refused"} <= told
 
 
+def test_who_is_told_to_go_is_not_invisible():
+    """Pods that ask for a GPU, hold a claim (from v0.12.0 on), or are placed by a label that is paused."""
+
+    def holding(**fields):
+        pod = Pod("ml", "wl", **fields)
+        held = {"nvidia": HeldByPods(("ml/wl",), 1)}
+        return bundle(
+            "container-driver-loaded", "dra-node", pods=(pod,), host_fields={"held_by_pods": held}, env=CUSTOM, labels=SITE
+        )
+
+    daemon = Owner("DaemonSet", "own")
+    claim = {"resource_claims": ({"name": "gpu", "resourceClaimName": "wl-claim"},)}
+    asking = {"containers": (Container({"nvidia.com/mig-1g.5gb": "1"}),)}
+    assert kinds(diagnose(holding(), "v0.10.0")) == ("gpu-user-invisible",)
+    assert kinds(diagnose(holding(phase="Succeeded"), "v0.10.0")) == ()
+    assert kinds(diagnose(holding(**asking), "v0.10.0")) == ()
+    assert kinds(diagnose(holding(**claim), "v0.11.0")) == ("gpu-user-invisible",)
+    assert kinds(diagnose(holding(**claim), "v0.12.0")) == ()
+    assert kinds(diagnose(holding(owner=daemon, node_selector=SITE), "v0.10.0")) == ()
+    assert kinds(diagnose(holding(node_selector=SITE), "v0.10.0")) == ("gpu-user-invisible",)
+    assert kinds(diagnose(holding(owner=daemon, node_selector={labels.DCGM: "true"}), "v0.10.0")) == ()
+    assert kinds(diagnose(holding(owner=daemon, node_selector={"other": "true"}), "v0.10.0")) == ("gpu-user-invisible",)
+
+
+def test_an_image_without_chroot_asks_nobody():
+    """Which counts as: no host driver."""
+    found = bundle("runfile-580", host_fields={"container_programs": {"chroot": None}})
+    assert kinds(diagnose(found)) == ("host-driver-unseen",)
+
+
+SITE = {"site/gpu": "true"}
+CUSTOM = {"NODE_LABEL_FOR_GPU_POD_EVICTION": "site/gpu"}
 VALUES = (
     "true",
     "false",

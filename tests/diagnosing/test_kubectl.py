@@ -14,6 +14,7 @@ from simulator.cluster.serve import Server
 from simulator.diagnosing.commands import CLUSTER
 from simulator.diagnosing.findings import diagnose
 from simulator.real.clock import WallClock
+from simulator.snapshot.bundle import read_bundle
 from tests.diagnosing.ailing import AILING
 from tests.diagnosing.mending import request_of, with_policy
 
@@ -70,3 +71,19 @@ def _seen(cluster):
         "policies": [found["spec"] for found in policies.values()],
         "daemonsets": {name: found["spec"]["template"]["spec"].get("nodeSelector") for name, found in daemonsets.items()},
     }
+
+
+def test_a_node_that_kubectl_saved_is_diagnosed(tmp_path):
+    """What the cluster shows; nothing about the host, at which nobody looked."""
+    ailing = AILING["cordon-of-driver-manager"]
+    clock = WallClock()
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    with Server(FakeCluster(with_policy(ailing.bundle), clock), clock) as server:
+        for name, what in (("node.yaml", ["node", "gpu-1"]), ("pods.yaml", ["pods", "--all-namespaces"])):
+            command = [KUBECTL, "--server", server.url, "get", *what, "--output=yaml"]
+            done = subprocess.run(command, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, capture_output=True, check=True)
+            (saved / name).write_bytes(done.stdout)
+    bundle = read_bundle(saved)
+    assert not bundle.is_host_seen
+    assert tuple(finding.kind for finding in diagnose(bundle)) == ailing.kinds
