@@ -87,8 +87,8 @@ def _split(drivers: Mapping[str, str], commands: tuple[Command, ...], risk: str)
     return Finding(
         "gpus-split",
         f"The GPUs are on different drivers: {places(drivers)}.",
-        "What offers them to pods or machines counts only those on its own driver. `vfio-manage --all` only warns about a GPU that"
-        " it could not move, and exits 0.",
+        "What offers them to pods or machines counts only those on its own driver. From v0.10.0 on"
+        " `vfio-manage --all` only warns about a GPU that it could not move, and exits 0.",
         commands,
         risk or "Which driver they should all be on, only you know.",
         tuple(f"{address} is on {driver or 'no driver'}" for address, driver in drivers.items()),

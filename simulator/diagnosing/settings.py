@@ -140,7 +140,7 @@ def _with_value(situation: Situation, custom: str) -> Finding:
 
 def _mofed(situation: Situation) -> Iterator[Finding]:
     card = next((function.address for function in situation.host.pci if function.vendor == MELLANOX), "")
-    wanted, of_host = (_is_true(situation.env.get(name, "")) for name in ("GPU_DIRECT_RDMA_ENABLED", "USE_HOST_MOFED"))
+    wanted, of_host = (situation.is_on(name) for name in ("GPU_DIRECT_RDMA_ENABLED", "USE_HOST_MOFED"))
     if not card or not wanted or list(RELEASES).index(situation.release) < list(RELEASES).index("v0.8.1"):
         return
     is_loaded, is_ready = "mlx5_core" in situation.modules, situation.has_file(MOFED_READY)
@@ -170,8 +170,3 @@ def _mofed(situation: Situation) -> Iterator[Finding]:
             f"no {missing.removeprefix('the ')}",
         ),
     )
-
-
-def _is_true(value: str) -> bool:
-    """As Go's ParseBool, where it is no error."""
-    return value in {"1", "t", "T", "true", "TRUE", "True"}

@@ -31,6 +31,7 @@ from simulator.snapshot.bundle import Bundle
 VFIO_DRIVERS: Final = frozenset({"vfio-pci", "nvgrace_gpu_vfio_pci"})
 EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 CLUSTER_POLICY: Final = "ClusterPolicy"
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _SCRIPT_LOOKS_AT: Final = "/host/usr/bin/nvidia-smi"
 """The script asks only where there is a file here."""
 
@@ -54,6 +55,19 @@ class Situation:
         """The label that NODE_LABEL_FOR_GPU_POD_EVICTION names, as the release reads it; "" for none. The script cuts off a value."""
         named = self.env.get(EVICTION_LABEL, "")
         return named.partition("=")[0] if isinstance(resolve(self.release), ShellFlow) else named
+
+    def is_on(self, name: str, *, default: bool = False) -> bool:
+        """A boolean variable as the release reads it; one that it would refuse counts as off."""
+        value = self.env.get(name)
+        if value is None:
+            return default
+        return value == "true" if isinstance(resolve(self.release), ShellFlow) else value in _TRUE
+
+    @property
+    def touches_cordon(self) -> bool:
+        """May a run cordon the node, and does it then lift any cordon at its end?"""
+        settings = ("ENABLE_GPU_POD_EVICTION", "ENABLE_AUTO_DRAIN")
+        return not self.is_upgrade_policy_on and any(self.is_on(name, default=True) for name in settings)
 
     @property
     def node(self) -> Node:
@@ -105,9 +119,9 @@ class Situation:
 
     @property
     def is_cordoned_by_manager(self) -> bool:
-        """Is the node as driver-manager leaves it that was cut off after it cordoned: paused and cordoned, without upgrade policy?"""
+        """Is the node as a run leaves it that was cut off after it cordoned: paused and cordoned, where it may cordon at all?"""
         is_upgraded = self.node.labels.get(UPGRADE_STATE, "") in {*CORDONED_IN, UPGRADE_FAILED}
-        return self.node.unschedulable and bool(self.paused) and not self.is_upgrade_policy_on and not is_upgraded
+        return self.node.unschedulable and bool(self.paused) and self.touches_cordon and not is_upgraded
 
     @property
     def driver_pods(self) -> tuple[Pod, ...]:

@@ -163,10 +163,10 @@ def _cordon(situation: Situation, state: str) -> Finding:
         "The node is cordoned, by neither driver-manager nor the upgrade controller.",
         "An administrator or another controller did it."
         + (
-            ""
-            if situation.is_upgrade_policy_on
-            else " Where ENABLE_GPU_POD_EVICTION or ENABLE_AUTO_DRAIN is on driver-manager lifts it all the same at the end of its next"
-            " run, unless that keeps the driver."
+            " Eviction or drain is on here, so driver-manager lifts it all the same at the end of its next run, unless that keeps the"
+            " driver."
+            if situation.touches_cordon
+            else " driver-manager leaves it alone here."
         ),
         (uncordon(node.name),),
         "Whoever cordoned it may be at work on it: ask first.",

@@ -180,6 +180,16 @@ AILING = {
         bundle(unschedulable=True, labels={op.UPGRADE_STATE: "upgrade-failed"}, annotations=_ON),
         ("upgrade-failed", "cordon-of-upgrade-controller"),
     ),
+    "cordon-where-nobody-evicts": Ailing(
+        bundle(
+            cluster="passthrough",
+            host="talos-vfio-pci",
+            unschedulable=True,
+            labels={labels.SANDBOX_VALIDATOR: labels.PAUSED},
+            env={"ENABLE_GPU_POD_EVICTION": "false", "ENABLE_AUTO_DRAIN": "false"},
+        ),
+        ("operands-paused", "cordon-of-another"),
+    ),
     "cordon-of-another": Ailing(bundle(unschedulable=True), ("cordon-of-another",)),
     # --- what a driver left on the host
     "root-without-module": Ailing(
