@@ -10,6 +10,7 @@ from typing import Any, Final
 from simulator.diagnosing.commands import HOST, Command
 from simulator.diagnosing.finding import KINDS, Finding, Kind
 from simulator.explaining.explanation import Explanation
+from simulator.reading import printable
 from simulator.report.explanation import explanation_document, explanation_lines
 from simulator.snapshot.bundle import Bundle
 
@@ -127,8 +128,8 @@ def diagnosis_markdown(diagnosis: Diagnosis) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text without what Markdown or HTML would make of it."""
-    return "".join(f"\\{char}" if char in "\\`*_[]<>#|" else char for char in text)
+    """The text in one line, without what Markdown or HTML would make of it."""
+    return "".join(f"\\{char}" if char in "\\`*_[]<>#|" else char for char in printable(text))
 
 
 def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -85,6 +85,14 @@ def test_a_log_of_another_release_is_told():
     assert "`--release v0.8.1`" in line
 
 
+def test_a_fact_cannot_begin_a_line_of_the_page():
+    """A new line in a setting is shown, not made."""
+    found = diagnosis("policy-not-seen")
+    (finding,) = found.findings
+    hostile = replace(found, findings=(replace(finding, evidence=("DRAIN_TIMEOUT_SECONDS=1\n# owned <b>",)),))
+    assert "- seen: DRAIN\\_TIMEOUT\\_SECONDS=1\\\\n\\# owned \\<b\\>\n" in diagnosis_markdown(hostile)
+
+
 def test_no_line_of_prose_is_too_long():
     """Commands are not wrapped; the rest is."""
     for name in CASES:
