@@ -53,7 +53,7 @@ left out. A table or a block of text follows a sentence that ends in a colon.
 
 _TITLES = {
     "given": "## Given: a known world, and what is different about it here",
-    "when": "## When: one run of driver-manager",
+    "when": "## When: one run of driver-manager, or one question",
     "then": "## Then: what can be observed",
 }
 

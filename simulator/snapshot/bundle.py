@@ -17,7 +17,7 @@ from simulator.scenario import Scenario, read_scenario
 from simulator.snapshot.contents import read_contents
 from simulator.snapshot.documents import Budget
 from simulator.snapshot.files import read_files
-from simulator.snapshot.node import Made, make_scenario
+from simulator.snapshot.node import HOST_UNSEEN, Made, make_scenario
 
 _MAY_BE_WORLD: Final = re.compile(r"""(^|[{,]\s{0,80})["']?host["']?[ ]{0,8}:""", re.MULTILINE)
 """A key `host` that could be a document's own: objects of the API have none. What has one is parsed, to be sure."""
@@ -34,6 +34,11 @@ class Bundle:
     """"namespace/pod/container", or a file's name -> the text of driver-manager's log."""
     cluster_policy: Mapping[str, Any] | None = None
     """The ClusterPolicy as the API has it, without what looks like a secret."""
+
+    @property
+    def is_host_seen(self) -> bool:
+        """Did anybody look at the host? If not, the world's is made up of what the cluster says."""
+        return HOST_UNSEEN not in self.unseen
 
 
 def read_bundle(path: Path, *, node: str = "") -> Bundle:

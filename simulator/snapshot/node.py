@@ -27,6 +27,8 @@ from simulator.snapshot.text_root import Holder, TextRoot
 from simulator.snapshot.values import text
 from simulator.writing import world_document
 
+HOST_UNSEEN: Final = "the host itself: nobody looked at it (dmsim snapshot host-script)"
+"""Where this was not seen the whole host is made up of what the cluster says."""
 _HELD: Final = ("nvidia", "nvidia_uvm")
 """The modules that whoever uses a GPU holds."""
 _LARGEST_LOGS: Final = 8 << 20
@@ -54,7 +56,7 @@ def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> 
     cluster = read_cluster(Place(cluster_document(found, scene, findings), found.name), scene.name)
     seen = read_host_root(root, scene.name, program.release, findings) if root is not None else None
     if seen is None:
-        findings.unseen("the host itself: nobody looked at it (dmsim snapshot host-script)")
+        findings.unseen(HOST_UNSEEN)
     host = _host(seen, scene, program, findings)
     if not program.has_host:
         host = replace(host, root="absent")
