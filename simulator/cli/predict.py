@@ -6,7 +6,7 @@ Example:
   dmsim predict my-node.yaml --release v0.10.0
   dmsim predict must-gather/ --chart v26.3.1 --event image-bump
   dmsim predict my-node.yaml --event mode-switch --to vm-passthrough -o markdown
-  dmsim predict --host container-driver-loaded --env NODE_NAME=gpu-1 --event reboot --compare v0.12.0
+  dmsim predict --host container-driver-loaded --event reboot --compare v0.12.0
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _POLICY: Final = "ClusterPolicy"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("world", metavar="WORLD|BUNDLE", nargs="?", help="a world file, or a bundle: what was saved of a node")
-    parser.add_argument("--host", metavar="NAME|FILE", help="in place of WORLD: a named host, or a host file")
+    parser.add_argument("--host", metavar="NAME|FILE", help="in place of WORLD: a named host, or a host file; NODE_NAME is set")
     parser.add_argument("--cluster", metavar="NAME|FILE", help="a named cluster, or a cluster file (with --host: a container node)")
     parser.add_argument("--node", metavar="NAME", default="", help="the node, where a bundle has several")
     parser.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable of the program; may be repeated")
@@ -111,7 +111,9 @@ def _read(options: argparse.Namespace) -> Bundle:
         raise InputError("", "", "either WORLD|BUNDLE or --host is needed", "write dmsim predict my-node.yaml")
     if options.host is not None:
         cluster = load_cluster(options.cluster, env.get("NODE_NAME", "")) if options.cluster is not None else None
-        return Bundle(Scenario(make_world(load_host(options.host), cluster, env=env)))
+        world = make_world(load_host(options.host), cluster, env=env)
+        named = {"NODE_NAME": world.cluster.node.name if world.cluster.node else ""}  # every chart sets it
+        return Bundle(Scenario(dataclasses.replace(world, env={**named, **world.env})))
     bundle = read_world_or_bundle(Path(options.world), node=options.node)
     world = bundle.scenario.world
     settings = {**world.env, **env}

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.cli.main import BAD_INPUT, CHECK_FAILED, OK, main
 
-LOADED = ("--host", "container-driver-loaded", "--env", "NODE_NAME=gpu-1")
+LOADED = ("--host", "container-driver-loaded")
 INSTALLED = ("--host", "ubuntu-24.04-driver-580-open", "--env", "NODE_NAME=gpu-1")
 WORLD = """\
 format: 1
