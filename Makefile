@@ -9,7 +9,7 @@ TEST_JOBS ?= $(JOBS)
 RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.11.0 v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test bench coverage mutation faults docs pages images build clean
+.PHONY: help setup lock lint format features test explain-recordings bench coverage mutation faults docs pages images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,7 @@ docs: setup ## the documentation as a site in site/; a warning is an error
 
 pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m features.steps.vocabulary > docs/vocabulary.md.part && mv docs/vocabulary.md.part docs/vocabulary.md
+	$(BIN)/python -m features.steps.reports > docs/field-reports.md.part && mv docs/field-reports.md.part docs/field-reports.md
 	$(BIN)/python -m simulator.report.host_page > docs/hosts.md.part && mv docs/hosts.md.part docs/hosts.md
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
@@ -62,6 +63,9 @@ pages: setup ## renew the generated pages in docs/
 
 images: setup ## images of host kinds, from fixtures/images; root, debootstrap and Docker build them (IMAGES="--base IMAGE KIND...")
 	$(BIN)/python -m simulator.images $(IMAGES)
+
+explain-recordings: setup ## explain the log of every recording, whole and cut (two minutes)
+	$(BIN)/python -m tests.explaining.every_recording
 
 bench: setup ## how long a simulated run takes, and the feature suite against empty scenarios
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q

@@ -302,12 +302,13 @@ def read_document(path: Path, file: str = "") -> Place:
     return parse_document(read_text(path), name)
 
 
-def parse_document(text: str, name: str) -> Place:
-    """As `read_document`, from text."""
+def parse_document(text: str, name: str, *, is_json: bool | None = None) -> Place:
+    """As `read_document`, from text. It is JSON if its name says so and its text allows it, where the caller does not know."""
     try:
         if _nesting(text) > _DEEPEST_TEXT:
             raise InputError(name, "", "is nested too deeply", "a world file has few levels")
-        value = _load(text, name)
+        reads_json = text.lstrip().startswith("{") and name.endswith(".json") if is_json is None else is_json
+        value = _load_json(text, name) if reads_json else yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -324,10 +325,7 @@ def parse_document(text: str, name: str) -> Place:
     return place
 
 
-def _load(text: str, name: str) -> Any:
-    if not (text.lstrip().startswith("{") and name.endswith(".json")):
-        return yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
-
+def _load_json(text: str, name: str) -> Any:
     def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, times in Counter(key for key, _ in pairs).items():
             if times > 1:

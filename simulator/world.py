@@ -73,7 +73,7 @@ def followed_by(world: World, outcome: Outcome) -> World:
     if node is not None and after.node is not None:
         node = replace(node, labels=after.node.labels, annotations=after.node.annotations, unschedulable=after.node.unschedulable)
     labels = node.labels if node else {}
-    pods = tuple(pod for pod in world.cluster.pods if pod.full_name in after.pods or _comes_back(pod, labels))
+    pods = tuple(pod for pod in world.cluster.pods if pod.full_name in after.pods or comes_back(pod, labels))
     modules = [
         replace(module, used_by=tuple(user for user in module.used_by if user in after.modules))
         for module in world.host.modules
@@ -100,6 +100,7 @@ def _module_of(file: File) -> str:
     return parts[3] if parts[:3] == ["", "sys", "module"] and len(parts) > 4 else ""
 
 
-def _comes_back(pod: Pod, labels: Mapping[str, str]) -> bool:
+def comes_back(pod: Pod, labels: Mapping[str, str]) -> bool:
+    """Is it a DaemonSet's pod that fits a node of these labels?"""
     owned = pod.owner is not None and pod.owner.kind == "DaemonSet"
     return owned and all(labels.get(key) == value for key, value in pod.node_selector.items())

@@ -99,7 +99,8 @@ def host_document(host: HostSpec) -> dict[str, Any]:
         gpus=[function for function, is_gpu in functions if is_gpu],
         pci=[function for function, is_gpu in functions if not is_gpu],
         modules=[
-            {"name": module.name, **_differing(module, "size", "used_by", "users", "taint", "version")} for module in host.modules
+            {"name": module.name, **_differing(module, "size", "used_by", "users", "pods", "taint", "version")}
+            for module in host.modules
         ],
         installable_modules=[*host.installable],
         programs={program.path: _program(program, host.architecture) for program in host.programs},

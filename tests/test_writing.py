@@ -84,6 +84,7 @@ def test_any_text_of_a_file_survives(text):
     "host",
     [
         HostSpec("x", modules=(Module("nvidia", taint=""),)),
+        HostSpec("x", modules=(Module("nvidia", users=2, pods=("a/x", "b/y")),)),
         HostSpec("x", proc_modules=None),
         HostSpec("x", container_files=(File("/etc/x", "", 0o600),), container_programs={"chroot": None}),
         HostSpec(

@@ -40,6 +40,20 @@ Feature: Field reports from the shell releases
         | ubuntu-24.04-driver-580-open | 1    | pre-installed |
         | clean                        | 0    | true          |
 
+    @until-v0.8.1
+    Scenario Outline: Asked for each node
+      Given the host "<host>"
+      When I ask what will happen
+      Then the answer says:
+        | field            | value      |
+        | driver.kind      | <driver>   |
+        | verdict.succeeds | <succeeds> |
+
+      Examples:
+        | host                         | driver    | succeeds |
+        | ubuntu-24.04-driver-580-open | host      | false    |
+        | clean                        | container | true     |
+
   Rule: B17: Which pods block the drain, and which flag frees each?
     NVIDIA/gpu-operator#426. Pods with an emptyDir want DRAIN_DELETE_EMPTYDIR_DATA, pods without a controller
     DRAIN_USE_FORCE; DaemonSets' pods do not count.
@@ -139,3 +153,32 @@ Feature: Field reports from the shell releases
       Then the exit code is 1
       And standard output has "Failed to unload nouveau driver"
       And no label changes but those that are created empty
+
+    Scenario Outline: Will the run get past nouveau?
+      Given the host "nouveau-bound"
+      And the module "nouveau" is in use
+      When I ask what will happen
+      Then the answer says:
+        | field                           | value   |
+        | verdict.cause                   | nouveau |
+        | modules.modules[nouveau].can_go | false   |
+        | labels.left_paused              | none    |
+
+      @until-v0.8.1
+      Examples: the script
+        | release |
+        | shell   |
+
+      @since-v0.9.0
+      Examples: the program
+        | release |
+        | Go      |
+
+    @until-v0.8.1
+    Scenario: What frees the card of nouveau?
+      Given the host "nouveau-bound"
+      And the module "nouveau" is in use
+      When I ask what is left over
+      Then the answer says:
+        | field         | value          |
+        | findings.kind | nouveau-in-use |

@@ -98,10 +98,16 @@ def fails_with(stage: Stage, act: str, thing: str, errno: str, once: str | None,
     stage.change_host(**{field: {**getattr(stage.host, field), thing: answer}})
 
 
-@given(Sentence('a network card of vendor "{vendor}" at "{address}"'))
-def network_card(stage: Stage, vendor: str, address: str) -> None:
-    """A PCI function; Mellanox is 0x15b3."""
-    stage.change_host(pci=(*stage.host.pci, PciFunction(address, vendor, "0x1021", "0x020000")))
+@given(
+    Sentence(
+        'a {what=network card|sound function} of vendor "{vendor}" at "{address}"[ in the IOMMU group {group:number} on "{driver}"]'
+    )
+)
+def pci_function(stage: Stage, what: str, vendor: str, address: str, group: float | None, driver: str | None) -> None:
+    """A PCI function; Mellanox is 0x15b3, NVIDIA 0x10de."""
+    device, class_ = {"network card": ("0x1021", "0x020000"), "sound function": ("0x10f8", "0x040300")}[what]
+    made = PciFunction(address, vendor, device, class_, driver or "", iommu_group=None if group is None else int(group))
+    stage.change_host(pci=(*stage.host.pci, made))
 
 
 # --- the cluster --------------------------------------------------------------------------------------------------

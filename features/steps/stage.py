@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -10,15 +11,27 @@ import pytest
 
 from features.steps.runners import Runner, Simulated
 from simulator.cluster.objects import ClusterSpec, Node
+from simulator.diagnosing.findings import diagnose
+from simulator.explaining.explanation import explain
 from simulator.host.spec import HostSpec
+from simulator.predicting.events import Event as NodeEvent
+from simulator.predicting.prediction import predict
 from simulator.report.changes import Difference, differences
-from simulator.scenario import DEFAULT_CLUSTER, load_cluster, load_host, make_world
+from simulator.report.diagnosis import Diagnosis, diagnosis_document
+from simulator.report.document import FORMAT
+from simulator.report.explanation import explanation_document
+from simulator.report.text import log_text
+from simulator.runners.simulated import START
+from simulator.scenario import DEFAULT_CLUSTER, Scenario, load_cluster, load_host, make_world
+from simulator.snapshot.bundle import Bundle
 from simulator.trace import ApiRequest, ChildProcess, Event, KernelCall, Outcome
 from simulator.world import PlannedChange, World, followed_by
 
 NODE: Final = "gpu-1"
 LONGEST: Final = 6 * 3600.0
 """Seconds after which a run that nobody means to watch counts as one that never ends."""
+ASKED_ABOUT: Final = 600.0
+"""Seconds for which a run is watched whose end is asked for."""
 NOTES_TREE: Final = pytest.StashKey[bool]()
 """Does a scenario look at every file of the host? Set on its item before it begins: noting them takes time."""
 
@@ -56,6 +69,8 @@ class Stage:
     accounted: set[Difference] = field(default_factory=set)
     named_pods: set[str] = field(default_factory=set)
     """Pods that a Then step has spoken of by name."""
+    answer: Mapping[str, Any] | None = None
+    """What was answered to the last question, as its JSON document has it."""
     unobserved: dict[str, int] = field(default_factory=dict)
     """Comparisons that were not made, by the field that the runner could not observe."""
 
@@ -112,6 +127,29 @@ class Stage:
         files = tuple(file for file in world.host.container_files if file.path in given)
         self.host, self.cluster = replace(world.host, container_files=files), world.cluster
         self.changes, self.signal, self.stop_after = [], None, None
+
+    # --- asking -----------------------------------------------------------------------------------------------
+
+    def ask(self, event: str = "pod-restart", to: str = "") -> None:
+        """What will the release do to this node after an event?"""
+        self._only_the_model_answers()
+        world = replace(self.world(), stop_after=ASKED_ABOUT)
+        self.answer = predict(world, self.release, event=NodeEvent(event), to=to, what_if=self.what_if).document()
+
+    def ask_what_is_left(self) -> None:
+        """What is left over on this node, and what mends it?"""
+        self._only_the_model_answers()
+        bundle = Bundle(Scenario(self.world()))
+        self.answer = diagnosis_document(Diagnosis(bundle, self.release, diagnose(bundle, self.release)))
+
+    def ask_what_the_log_means(self, text: str = "") -> None:
+        """What was decided in the last run, or in the run that printed a text?"""
+        self._only_the_model_answers()
+        self.answer = explanation_document(explain(text or log_text(self.outcome, START)), FORMAT)
+
+    def _only_the_model_answers(self) -> None:
+        if not isinstance(self.runner, Simulated):
+            pytest.skip("excluded: a question to the model, for which no program is run")
 
     # --- looking ----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from pytest_bdd import then
 
@@ -332,3 +332,60 @@ def _explained(path: str, accounted: set[Difference]) -> bool:
         if subject == "file" and what.endswith(" is created") and thing.startswith(path):
             return True
     return False
+
+
+# --- what was answered --------------------------------------------------------------------------------------------
+
+
+@then("the answer says:")
+def answer_says(stage: Stage, datatable: list[list[str]]) -> None:
+    """Fields of the answer's JSON document. Columns: `field`, `value`.
+
+    `verdict.cause` is a field of a field; `gpus.gpus.final` is that field of each item of the list, each value once, sorted;
+    `pods.pods[ml/wl].fate` is of the items with that name, or key. `none` stands for null and for nothing in a list; `about 1800` allows one in a hundred.
+    """
+    assert stage.answer is not None, "no question was asked"
+    wanted = {row["field"]: row["value"] for row in rows(datatable)}
+    found = {path: _field(stage.answer, path) for path in wanted}
+    assert {path: _rounded(value, wanted[path]) for path, value in found.items()} == wanted, stage.answer
+
+
+_NAMES: Final = ("name", "kind", "key", "address", "step")
+"""What an item of a list is called by."""
+
+
+def _field(value: Any, path: str) -> Any:
+    """What a path leads to."""
+    for name, item in re.findall(r"(\w+)(?:\[([^\]]*)\])?", path):
+        value = [one[name] for one in value] if isinstance(value, list) else value[name]
+        if isinstance(value, list) and any(isinstance(one, list) for one in value):
+            value = [one for part in value for one in part]
+        if item:
+            value = _called(value, item)
+            assert value, (path, item)
+    return value
+
+
+def _called(value: Any, item: str) -> list[Any]:
+    """The items of a list, or of mappings, that are called so."""
+    ones = value if isinstance(value, list) else [value]
+    return [one for one in ones if item in (one.get(key) for key in _NAMES)] or [one[item] for one in ones if item in one]
+
+
+def _rounded(value: Any, wanted: str) -> str:
+    """A value as a table has it; the wanted one, if that is near enough to a number that need not be exact."""
+    _, about, number = wanted.partition("about ")
+    return wanted if about and abs(value - float(number)) <= float(number) / 100 else _shown(value)
+
+
+def _shown(value: Any) -> str:
+    """A value as a table has it."""
+    match value:
+        case list():
+            return ", ".join(sorted({_shown(one) for one in value})) or "none"
+        case None | "":
+            return "none"
+        case bool():
+            return str(value).lower()
+        case _:
+            return str(value)

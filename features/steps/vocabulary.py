@@ -54,7 +54,7 @@ left out. A table or a block of text follows a sentence that ends in a colon.
 
 _TITLES = {
     "given": "## Given: a known world, and what is different about it here",
-    "when": "## When: one run of driver-manager, or a node's time",
+    "when": "## When: one run of driver-manager, one question, or a node's time",
     "then": "## Then: what can be observed",
 }
 

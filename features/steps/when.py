@@ -1,4 +1,4 @@
-"""When: one act, a run of driver-manager."""
+"""When: one act, a run of driver-manager or a question to the model."""
 
 from __future__ import annotations
 
@@ -39,3 +39,31 @@ def runs_twice(stage: Stage, what_if: str | None, flag: str | None, name: str | 
     if name and value:
         stage.env[name] = value
     stage.run()
+
+
+@when(
+    Sentence(
+        "I ask what will happen[ after (a {event=pod-restart|reboot|config-change}|an {bump=image-bump}|a mode-switch to {mode})]"
+    )
+)
+def ask_what_will_happen(stage: Stage, event: str | None, bump: str | None, mode: str | None) -> None:
+    """As `dmsim predict` does, of this node and this release; without more, after a restart of the pod."""
+    stage.ask("mode-switch" if mode else event or bump or "pod-restart", mode or "")
+
+
+@when("I ask what is left over")
+def ask_what_is_left_over(stage: Stage) -> None:
+    """As `dmsim diagnose` does, of this node and this release."""
+    stage.ask_what_is_left()
+
+
+@when("I ask what its log means")
+def ask_what_its_log_means(stage: Stage) -> None:
+    """As `dmsim explain` does, of the last run's log, every release in question."""
+    stage.ask_what_the_log_means()
+
+
+@when("I ask for the meaning of these lines:")
+def ask_for_the_meaning(stage: Stage, docstring: str) -> None:
+    """As `dmsim explain` does, of a piece of a log."""
+    stage.ask_what_the_log_means(docstring)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from simulator.manager.charts import CHARTS
 from simulator.manager.releases import DEFAULT, GO_RELEASES, RELEASES, modelled
 from simulator.manager.whatif import WHAT_IFS
 from simulator.reading import InputError, nearest
@@ -37,6 +38,23 @@ def check_release(tag: str) -> str:
     if known is None:
         raise InputError("", "", f'there is no release "{tag}"', nearest(tag, RELEASES))
     return known
+
+
+def add_chart(parser: argparse.ArgumentParser) -> None:
+    """`--chart C`, in place of `--release`."""
+    parser.add_argument("--chart", metavar="C", help="the release that this version of the GPU Operator chart brings")
+
+
+def release_of(options: argparse.Namespace, said: str, daemonset: str) -> str:
+    """The release that `--release` or `--chart` names, the one of a DaemonSet; else the one that was said. Raises InputError."""
+    if options.chart is None:
+        return check_release(options.release if options.release is not None else said)
+    if options.release is not None:
+        raise InputError("", "", "--chart names the release, and so does --release", "leave one out")
+    chart = CHARTS.get(options.chart)
+    if chart is None:
+        raise InputError("", "", f'there is no chart "{options.chart}"', nearest(options.chart, CHARTS))
+    return check_release(chart.releases[daemonset])
 
 
 def check_what_if(name: str, release: str) -> str:

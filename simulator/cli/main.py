@@ -17,11 +17,16 @@ SUBCOMMANDS: Final = {
     "run": "one run of a release against a host and a cluster",
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
     "hosts import": "a host file from a container image, a root directory or a tar archive",
+    "snapshot": "a world file of your own node, from its cluster, saved objects, a must-gather",
+    "snapshot host-script": "the read-only script that shows dmsim a node's host",
     "replay": "replay recordings of the real program on the model",
     "record": "record what a real driver-manager image does",
     "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
+    "predict": "what a release will do to a node: verdict, host or container driver, pods, modules, cordon, labels, settings",
+    "diagnose": "what happened on a node, what is left over, and the commands that mend it",
     "compare": "what changes between two releases, and by which named change",
+    "explain": "from a log to the releases and decisions that print it, the node's state, and what comes next",
     "resource-names": "what the sandbox device plugin calls each NVIDIA device of a pci.ids file",
     "node run": "a node over time: a chart of the GPU Operator on a host, and what people do to it",
     "serve": "a cluster over HTTP, for kubectl and other clients",
@@ -39,7 +44,7 @@ commands (each has --help):
 
 try this first:
   dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
-""".format("\n".join(f"  {name:<14} {text}" for name, text in SUBCOMMANDS.items()))
+""".format("\n".join(f"  {name:<20} {text}" for name, text in SUBCOMMANDS.items()))
 
 
 class Parser(argparse.ArgumentParser):

@@ -121,6 +121,10 @@ class Kernel:
 
     def settle(self) -> None:
         """Pods that went have closed what they held open."""
+        for name, module in list(self.modules.items()):
+            if module.pods and not any(self.pod_exists(pod) for pod in module.pods):
+                self.modules[name] = replace(module, users=0, pods=())
+                self._write_counts()
         for name, held in list(self._held.items()):
             if not any(self.pod_exists(pod) for pod in held.pods):
                 del self._held[name]
@@ -136,6 +140,11 @@ class Kernel:
             return self.tree.read(path)
         except OSError:
             return ""
+
+    def _write_counts(self) -> None:
+        for name, module in self.modules.items():
+            self.tree.write(f"{_MODULES}/{name}/refcnt", f"{len(module.used_by) + module.users}\n")
+        self._write_proc_modules()
 
     def _write_proc_modules(self) -> None:
         lines = [
@@ -161,6 +170,7 @@ class Kernel:
 
     def delete_module(self, name: str) -> None:
         """`delete_module(name, 0)`. Raises OSError."""
+        self.settle()
         answer = self._delete_module.next(name, self.pod_exists)
         if answer not in {"ok", "real"}:
             raise failure(_number(answer), name)
@@ -186,9 +196,7 @@ class Kernel:
                 key: replace(module, used_by=tuple(user for user in module.used_by if user != name))
                 for key, module in self.modules.items()
             }
-            for key, module in self.modules.items():
-                self.tree.write(f"{_MODULES}/{key}/refcnt", f"{len(module.used_by) + module.users}\n")
-            self._write_proc_modules()
+            self._write_counts()
         elif self.tree.exists("/proc/modules"):
             text = self.tree.read("/proc/modules")
             kept = [line for line in text.splitlines(keepends=True) if line.split(" ", 1)[0] != name]

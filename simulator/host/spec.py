@@ -105,6 +105,8 @@ class Module:
     taint: str = "(OE)"
     version: str = ""
     """As in /sys/module/NAME/version; "" where it does not matter."""
+    pods: tuple[str, ...] = ()
+    """Pods (namespace/name) whose processes are the `users`, which are gone when none of these pods is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +430,7 @@ def _module_name(place: Place) -> str:
 def _modules(place: Place) -> tuple[Module, ...]:
     modules = []
     for item in place.elements("modules"):
-        item.mapping(("name", "size", "used_by", "users", "taint", "version"))
+        item.mapping(("name", "size", "used_by", "users", "pods", "taint", "version"))
         size, users = item.get("size"), item.get("users")
         modules.append(
             Module(
@@ -438,6 +440,7 @@ def _modules(place: Place) -> tuple[Module, ...]:
                 users.integer(0, 2**20) if users else 0,
                 taint.text() if (taint := item.get("taint")) else "(OE)",
                 _version(version) if (version := item.get("version")) else "",
+                pods.texts() if (pods := item.get("pods")) else (),
             )
         )
     names = Counter(module.name for module in modules)

@@ -74,9 +74,23 @@ class Imported:
             yield from ("Passed over:", *(f"- {sentence}" for sentence in self.passed_over))
 
 
-def import_host(root: Root, name: str, path: Sequence[str], *, architecture: str = "", source: str = "") -> Imported:
-    """The host of a root. `path` are the directories in which nvidia-smi is looked for; `architecture` is what an image says."""
-    return _Importer(root, path, architecture).host(name, source)
+def import_host(
+    root: Root,
+    name: str,
+    path: Sequence[str],
+    *,
+    architecture: str = "",
+    kernel: str = "",
+    is_booted: bool = False,
+    source: str = "",
+) -> Imported:
+    """The host of a root. `path` are the directories in which nvidia-smi is looked for; `architecture` is what an image says.
+
+    `kernel` is the running one's release, where that is known. A root that is booted already has no GPU made up for it, and no
+    module loaded: its caller knows them.
+    """
+    importer = _Importer(root, path, architecture)
+    return importer.imported(importer.host(name, kernel, source), is_booted=is_booted)
 
 
 class _Root:
@@ -122,21 +136,22 @@ class _Importer:
             self._keep(self.nvml.asked)
         self.version = self._driver_version()
 
-    def host(self, name: str, source: str) -> Imported:
+    def host(self, name: str, kernel: str, source: str) -> HostSpec:
+        """What files tell."""
         ordinary = [self._keep(path) for path in (*ORDINARY, LOADERS[self.architecture])]
         for directory in dict.fromkeys((*self.path, *ELSEWHERE)):
             self._command(f"{directory}/{COMMAND}")
         for path in _INSTALLER:
             self._keep(path)
         os = self._os()
-        kernel = self._kernel()
+        kernel = kernel or self._kernel()
         self._keep_aliases(kernel)
         for directory in modprobe.DIRECTORIES:
             found = self._resolved(directory)
             for file in self.root.names(found.path) if found.entry else ():
                 if file.endswith(".conf"):
                     self._keep(f"{found.path}/{file}", with_text=True)
-        host = HostSpec(
+        return HostSpec(
             name=name,
             description=f"Imported from {printable(source)}." if source else "",
             os={**os, **({"kernel": kernel} if kernel else {}), "architecture": self.architecture},
@@ -148,7 +163,10 @@ class _Importer:
             files=tuple(file for path, file in self.files.items() if path not in self.programs),
             directories=tuple(self.directories),
         )
-        host = self._booted(host)
+
+    def imported(self, host: HostSpec, *, is_booted: bool) -> Imported:
+        """The host with what was assumed and passed over."""
+        host = host if is_booted else self._booted(host)
         skipped = tuple(
             f"{count} {'entry' if count == 1 else 'entries'} {reason}" for reason, count in sorted(self.root.skipped.items())
         )

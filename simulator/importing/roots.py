@@ -174,8 +174,8 @@ class DirectoryRoot:
         try:
             with self._above(path) as (above, name):
                 before = os.stat(name, dir_fd=above, follow_symlinks=False)
-                if not stat.S_ISREG(before.st_mode) or offset >= before.st_size:
-                    return b""
+                if not stat.S_ISREG(before.st_mode) or offset >= before.st_size > 0:
+                    return b""  # a file of /proc says that it is empty
                 descriptor = os.open(name, _ONLY_READ, dir_fd=above)
             try:
                 after = os.fstat(descriptor)

@@ -14,6 +14,7 @@ import math
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import unquote
@@ -318,7 +319,10 @@ def _go_syntax(value: Any) -> str:
             return "true" if value else "false"
         case None:
             return "interface {}(nil)"
-        case float() if value.is_integer() and abs(value) < 1e21:
+        case float() if abs(value) >= 1e6:
+            mantissa, exponent = f"{Decimal(repr(value)).normalize():e}".split("e")
+            return f"{mantissa}e{int(exponent):+03}"
+        case float() if value.is_integer():
             return str(int(value))
         case _:
             return str(value)

@@ -105,7 +105,11 @@ class KubeClient:
             node = drive(self.clock, self.clientset.get_node(node_name))
             with suppress(GoError):
                 drive(self.clock, run_cordon_or_uncordon(self.clientset, node, desired=True))
-        helper = Helper(
+        drive(self.clock, self.node_helper(options).run_node_drain(node_name))
+
+    def node_helper(self, options: DrainOptions) -> Helper:
+        """The drain helper of the full drain."""
+        return Helper(
             self.clientset,
             self.clock,
             output=self.output if self.drain_has_writers else None,
@@ -116,23 +120,11 @@ class KubeClient:
             timeout=options.timeout,
             pod_selector=options.pod_selector,
         )
-        drive(self.clock, helper.run_node_drain(node_name))
 
     def delete_or_evict_pods(self, node_name: str, options: DrainOptions) -> None:
         """Evict the pods that hold GPUs; nothing at all if not every one of them can go."""
         self.log.info(m.DRAINING_OF_GPU_PODS % node_name)
-        helper = Helper(
-            self.clientset,
-            self.clock,
-            self.output,
-            force=options.force,
-            grace_period_seconds=-1,
-            ignore_all_daemonsets=True,
-            timeout=options.timeout,
-            delete_emptydir_data=options.delete_emptydir_data,
-            chunk_size=drain.CHUNK_SIZE,
-            additional_filters=(self.custom_drain_filter,),
-        )
+        helper = self.gpu_pod_helper(options)
         self.log.info(m.IDENTIFYING_GPU_PODS)
         with wrapping(m.FAILED_TO_LIST_PODS):
             listed = drive(self.clock, self.clientset.list_pods("", {"fieldSelector": f"spec.nodeName={node_name}"}))
@@ -154,6 +146,21 @@ class KubeClient:
         self.log.info(m.DELETING_GPU_PODS)
         with wrapping(m.FAILED_TO_DELETE_ALL):
             drive(self.clock, helper.delete_or_evict_pods(pods))
+
+    def gpu_pod_helper(self, options: DrainOptions) -> Helper:
+        """The drain helper of GPU-pod eviction."""
+        return Helper(
+            self.clientset,
+            self.clock,
+            self.output,
+            force=options.force,
+            grace_period_seconds=-1,
+            ignore_all_daemonsets=True,
+            timeout=options.timeout,
+            delete_emptydir_data=options.delete_emptydir_data,
+            chunk_size=drain.CHUNK_SIZE,
+            additional_filters=(self.custom_drain_filter,),
+        )
 
     def custom_drain_filter(self, pod: Object) -> Waiting[PodStatus]:
         """The filter that leaves pods without a GPU alone."""

@@ -26,6 +26,9 @@ from pathlib import Path
 import pytest
 
 from simulator import labels, urfave
+from simulator.diagnosing import findings
+from simulator.diagnosing.finding import Kind
+from simulator.diagnosing.situation import Situation
 from simulator.gocompat import SECOND, GoError
 from simulator.kube import clientset, drain, profile, rest, waiting
 from simulator.manager import kubernetes, mount, program, releases, steps, v0_9_1, v0_10_0, v0_11_0, v0_12_0, whatif
@@ -1031,6 +1034,33 @@ def what_if_shows_unasked(patch: pytest.MonkeyPatch) -> None:
         return checks(self)
 
     patch.setattr(overlay, "is_host_driver", shows)
+
+
+# --- diagnosing ---------------------------------------------------------------------------------------------------
+
+
+@fault
+def diagnosis_finds_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Every node is in order."""
+    patch.setattr(findings, "_DETECTORS", ())
+
+
+@fault
+def diagnosis_forgets_releases(patch: pytest.MonkeyPatch) -> None:
+    """What only some releases leave over is found in all."""
+    patch.setattr(Kind, "releases", property(lambda _: tuple(releases.RELEASES)))
+
+
+@fault
+def diagnosis_sees_no_host_driver(patch: pytest.MonkeyPatch) -> None:
+    """No host has a driver of its own."""
+    patch.setattr(Situation, "has_host_driver", property(lambda _: False))
+
+
+@fault
+def diagnosis_sees_no_modules(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is loaded."""
+    patch.setattr(Situation, "modules", property(lambda _: frozenset()))
 
 
 # --- as a plugin --------------------------------------------------------------------------------------------------

@@ -127,6 +127,25 @@ def test_busy_while_a_pod_lives():
     assert host.modules() == ()
 
 
+def test_handles_of_pods():
+    """A module's users can be pods: the count says so while one of them lives, and the kernel refuses as for any other user."""
+    pods = {"a/x", "a/y"}
+    host = described(
+        "modules: [{name: nvidia_uvm, users: 2, pods: [a/x]}, {name: nvidia, used_by: [nvidia_uvm], users: 3, pods: [a/x, a/y]}]",
+        pods,
+    )
+    assert errno_of(host.delete_module, "nvidia_uvm") == "EAGAIN"
+    assert host.read_file("/sys/module/nvidia/refcnt") == "4\n"
+    pods.remove("a/x")
+    host.delete_module("nvidia_uvm")
+    assert errno_of(host.delete_module, "nvidia") == "EAGAIN"
+    assert " 3 - " in host.read_file("/proc/modules")
+    pods.clear()
+    assert host.read_file("/sys/module/nvidia/refcnt") == "0\n"
+    host.delete_module("nvidia")
+    assert host.modules() == ()
+
+
 # --- PCI ---------------------------------------------------------------------------------------------------------------
 
 

@@ -327,7 +327,10 @@ BROKEN = [
         'error converting *[]NamedAuthInfo into *map[string]*api.AuthInfo: duplicate name "x" in list: [{x { []  []     [a ] map[]   <nil> <nil> []}} {x { []  []     [] map[]   <nil> <nil> []}}]',
     ),
     ("{a: 1, b: 2}: c", 'yaml: invalid map key: map[interface {}]interface {}{"a":1, "b":2}'),
-    ("? [012, 08, 1_0, 0x1F, 0o17, -0b11, +5, 1e3]\n: c", "yaml: invalid map key: []interface {}{10, 8, 10, 31, 15, -3, 5, 1000}"),
+    (
+        "? [012, 08, 1__0_, 0x1F, 0o17, -0b11, +5, 1e3, 1e5, 1e6, -1234567.5, 1e21, 1.5e-5]\n: c",
+        "yaml: invalid map key: []interface {}{10, 8, 10, 31, 15, -3, 5, 1000, 100000, 1e+06, -1.2345675e+06, 1e+21, 1.5e-05}",
+    ),
     ("{a: b}: c", 'yaml: invalid map key: map[interface {}]interface {}{"a":"b"}'),
     (
         "? [true, no, ~, 1, 1.5, {a: b}]\n: c",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from simulator import messages as m
-from simulator.gocompat import NIL_POINTER, GoError, GoPanic, parse_duration, quote, wrapping
+from simulator.gocompat import NIL_POINTER, Duration, GoError, GoPanic, parse_duration, quote, wrapping
 from simulator.kube import drain
 from simulator.kube.clientcmd import build_config_from_flags, new_for_config
 from simulator.kube.clientset import Clientset, Object
@@ -116,17 +116,14 @@ class Nvdrain:
             timeout = parse_duration(str(values["timeout"]))
         connection = Connection(self.cluster, self.clock, server)
         clientset = Clientset(RestClient(connection, self.clock, self.output, self.libraries, self.stamp))
-        helper = Helper(
+        helper = gpu_pod_helper(
             clientset,
             self.clock,
             self.output,
             force=bool(values["force"]),
-            grace_period_seconds=int(values["grace-period"]),
-            ignore_all_daemonsets=True,
-            timeout=timeout,
             delete_emptydir_data=bool(values["delete-emptydir-data"]),
-            chunk_size=drain.CHUNK_SIZE,
-            additional_filters=(_gpu_pods_only,),
+            timeout=timeout,
+            grace_period_seconds=int(values["grace-period"]),
         )
         self.info(m.IDENTIFYING_GPU_PODS)
         node_name = str(values["node-name"])
@@ -168,6 +165,31 @@ class Nvdrain:
         """Logrus' text formatter without a terminal."""
         text = quote(message) if not message or _NEEDS_QUOTES.search(message) else message
         self.output.stderr(f'time="{self.now()}" level={level} msg={text}\n')
+
+
+def gpu_pod_helper(
+    clientset: Clientset,
+    clock: Clock,
+    output: Output,
+    *,
+    force: bool,
+    delete_emptydir_data: bool,
+    timeout: Duration = 0,
+    grace_period_seconds: int = -1,
+) -> Helper:
+    """The drain helper that nvdrain makes. Timeout in nanoseconds, 0 means none; a grace period below 0 is the pod's own."""
+    return Helper(
+        clientset,
+        clock,
+        output,
+        force=force,
+        grace_period_seconds=grace_period_seconds,
+        ignore_all_daemonsets=True,
+        timeout=timeout,
+        delete_emptydir_data=delete_emptydir_data,
+        chunk_size=drain.CHUNK_SIZE,
+        additional_filters=(_gpu_pods_only,),
+    )
 
 
 def _gpu_pods_only(pod: Object) -> Waiting[PodStatus]:

@@ -1,0 +1,139 @@
+"""A log explained: which flows of which releases print it, or how far the nearest one comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from simulator.explaining import go_answers, shell_answers
+from simulator.explaining.matching import Matcher
+from simulator.explaining.search import Candidate, Found, search, shell_search
+from simulator.explaining.shell_steering import steer as shell_steer
+from simulator.explaining.steering import steer
+from simulator.explaining.text import ECHO, LOG, Entry, Log, begins_run, read, unwrapped
+from simulator.explore.choosing import Chooser
+from simulator.manager.releases import GO_RELEASES, RELEASES, SHELL_RELEASES, flow, shell_flow
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Where the nearest flow and the log part: the line's number in the text, what it says, what the release would print."""
+
+    release: str
+    line: int
+    text: str
+    expected: tuple[str, ...]
+    fitted: int
+    """So many of driver-manager's lines fit before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a log came to. No candidate: nothing fits, and `departure` says where; it is None if no line is driver-manager's."""
+
+    candidates: tuple[Candidate, ...]
+    departure: Departure | None
+    lines: int
+    """The lines of the last run that are driver-manager's."""
+    foreign: int
+    """Lines of the text that are not."""
+    earlier_runs: int
+    """Runs that the text holds before the last one, which is the one that is explained."""
+    from_beginning: bool
+    """Does the log begin where the run begins?"""
+    complete: bool
+    """Was every possibility tried?"""
+
+    @property
+    def fits(self) -> bool:
+        """Is there a flow that prints the log?"""
+        return bool(self.candidates)
+
+
+def explain(text: str, *, releases: Iterable[str] = RELEASES) -> Explanation:
+    """The flows of these releases that print a log. KeyError for a release that is not known."""
+    tags = tuple(releases)
+    for tag in tags:
+        RELEASES[tag]
+    readings = [read(text), *map(read, unwrapped(text))]
+    readings.sort(
+        key=lambda log: -len(log.entries) - len(log.raws)
+    )  # of a wrapped log more lines are known once it is put together
+    tried = []
+    for log in readings:
+        tried.append(_explained(log, tags))
+        if tried[-1].fits:
+            return tried[-1]
+    return tried[0]
+
+
+def _explained(log: Log, tags: Sequence[str]) -> Explanation:
+    entries, raws, earlier = _last_run(log)
+    if not entries and not raws:
+        return Explanation((), None, 0, log.foreign, 0, from_beginning=False, complete=True)
+    found = _searched(entries, raws, tags, started=True)
+    started = True
+    kept = [candidate for each in found for candidate in each.candidates]
+    if not kept and entries and not begins_run(entries[0]):
+        started = False
+        found = _searched(entries, raws, tags, started=False)
+        kept = [candidate for each in found for candidate in each.candidates]
+    return Explanation(
+        tuple(kept),
+        None if kept else _departure(found, entries, raws),
+        len(entries) + len(raws),
+        log.foreign,
+        earlier,
+        started,
+        all(each.complete for each in found),
+    )
+
+
+def _last_run(log: Log) -> tuple[list[Entry], list[Entry], int]:
+    """The lines of the last run, those beside them, and how many runs there are before it."""
+    begins = [index for index, entry in enumerate(log.entries) if begins_run(entry)]
+    first = begins[-1] if len(begins) > 1 else 0
+    if not first:
+        return log.entries, log.raws, 0
+    after = log.entries[first - 1].number
+    return log.entries[first:], [raw for raw in log.raws if raw.number > after], sum(index < first for index in begins)
+
+
+def _searched(entries: Sequence[Entry], raws: Sequence[Entry], tags: Sequence[str], *, started: bool) -> list[Found]:
+    out = []
+    echoes = any(entry.kind == ECHO for entry in entries)
+    logged = [entry for entry in entries if entry.kind == LOG]
+    if logged and not echoes:
+        go = go_answers.harvest(logged, raws)
+        out += [search(flow(tag), logged, raws, go, started=started) for tag in tags if tag in GO_RELEASES]
+    if echoes or not logged:
+        lines, beside = shell_answers.told(entries, raws)
+        script = shell_answers.harvest(lines, beside)
+        if lines or script.refused:
+            out += [shell_search(shell_flow(tag), lines, beside, script, started=started) for tag in tags if tag in SHELL_RELEASES]
+    return out
+
+
+def _departure(found: Sequence[Found], entries: Sequence[Entry], raws: Sequence[Entry]) -> Departure | None:
+    if not found:
+        line = (entries or raws)[0]
+        return Departure("", line.number, line.message, (), 0)
+    nearest = max((each.nearest for each in found), key=lambda each: each.position)
+    seen = [entry for entry in entries if entry.kind == (ECHO if nearest.release in SHELL_RELEASES else LOG)] or list(raws)
+    line = nearest.beside or seen[min(nearest.position, len(seen) - 1)]
+    return Departure(nearest.release, line.number, line.message, nearest.expected, nearest.position)
+
+
+def replayed(candidate: Candidate, text: str) -> bool:
+    """Does the run that a candidate's choices make print the log, with the same decisions? Of a log that has its beginning."""
+    entries, raws, _ = _last_run(max((read(text), *map(read, unwrapped(text))), key=lambda log: len(log.entries) + len(log.raws)))
+    chooser = Chooser(candidate.choices)
+    if candidate.release in GO_RELEASES:
+        matcher = Matcher(entries, LOG, started=True)
+        run = steer(flow(candidate.release), matcher, go_answers.harvest(entries, raws), chooser)
+    else:
+        lines, beside = shell_answers.told(entries, raws)
+        matcher = shell_answers.ShellMatcher(lines, ECHO, started=True)
+        run = shell_steer(shell_flow(candidate.release), matcher, shell_answers.harvest(lines, beside), chooser)
+    made = run.decisions if candidate.exit_code is not None else run.decisions[: run.at_last_line]
+    return run.fits and candidate.exit_code in {run.exit_code, None} and made == candidate.decisions

@@ -1,0 +1,340 @@
+"""A log as people have it -> the lines of it that driver-manager wrote.
+
+What stands in front of a line is taken away, in whatever order it was put there: docker's json-file, the CRI's stream and
+tag (partial lines joined), `kubectl logs --timestamps`, `--prefix`, colours. Both of logrus' forms are read: `time=... level=...
+msg=...` and the terminal's `INFO[0000] ...`. A line that is none of driver-manager's (by the catalogue of its texts) is another
+container's and is passed over, but remembered after the line before it, of whose message it may be a part. Lines of a poll that
+repeat are one. White space does not count (`squeezed`): terminals wrap and pad.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from simulator import messages
+from simulator.manager.shell import messages as shell_messages
+
+LOG: Final = "log"
+"""A line of logrus."""
+ECHO: Final = "echo"
+"""A line of the script's own: it has no header."""
+RAW: Final = "raw"
+"""What a library writes beside the log, in no fixed order with it."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A line of driver-manager's. `number` counts the text's lines from 1."""
+
+    number: int
+    kind: str
+    level: str
+    message: str
+    more: list[str] = field(default_factory=list)
+    """The unknown lines after it: a part of its message, or another container's."""
+    repeats: int = 1
+
+    @property
+    def whole(self) -> str:
+        """The message with the lines after it."""
+        return "\n".join((self.message, *self.more))
+
+
+@dataclass(slots=True)
+class Log:
+    """What was read: the lines in order, those beside the log, and how many were not driver-manager's."""
+
+    entries: list[Entry]
+    raws: list[Entry]
+    foreign: int
+    lines: int
+
+
+def squeezed(text: str) -> str:
+    """Without white space."""
+    return "".join(text.split())
+
+
+_ANSI: Final = re.compile(r"(?:\x1b|\^\[)\[[0-9;]*[A-Za-z]")
+_OUTER: Final = re.compile(
+    r"\[(?:pod/)?[^\s\]/]+/[^\s\]]+\] ?|"  # kubectl logs --prefix
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) (?:(?:stdout|stderr) (?P<tag>[FP])(?: |$))?"  # timestamps, CRI
+)
+_HEADER: Final = re.compile(r'time="?([^"\s=]*?)"?\s*level=(\w+)\s*msg=(.*)', re.DOTALL)
+_TERMINAL: Final = re.compile(r"(INFO|WARN|ERRO|FATA|DEBU|PANI)\[[^\]\s]*\]\s?(.*)", re.DOTALL)
+_LEVELS: Final = {
+    "INFO": "info",
+    "WARN": "warning",
+    "ERRO": "error",
+    "FATA": "fatal",
+    "warn": "warning",
+}
+_KLOG: Final = re.compile(r"([IWEF])\d{4} [\d:.]+ +\d+ (?=\S+\.go:\d+\])")
+_MOST_LINES: Final = 200
+"""So many lines of one message are remembered."""
+_LONGEST_LINE: Final = 2**15
+"""Of a line so much is looked at; driver-manager prints none that is nearly so long."""
+_BROKEN_HEADER: Final = 4
+"""A header may be broken into so many lines, where a log was wrapped narrowly."""
+POLLED: Final = re.compile(
+    r"Waiting for MOFED to be installed\.\.\.|Waiting for \d+ daemon set pod\(s\)|Failed to read /proc/modules|"
+    r"stat: cannot statx '/run/mellanox|File: /run/mellanox"
+)
+ROW: Final = re.compile(r"\S+ +-?\d+ +-?\d+(?: +\S+)?\s*\Z")
+"""A row of the table of modules: Go's, lsmod's."""
+
+
+# --- the catalogue ----------------------------------------------------------------------------------------------------
+
+
+def _patterns(module: object, excluded: Iterable[str]) -> Iterator[str]:
+    for name, text in sorted(vars(module).items()):
+        if not name.isupper() or not isinstance(text, str) or name in excluded:
+            continue
+        first = text.strip("\n").split("\n")[0].strip()
+        pattern = re.sub(r"%-?\d*[sd]", ".*", re.escape(first).replace(r"\-", "-"))
+        yield f"{pattern}(?:: .*)?" if first.startswith(("failed", "error")) else pattern
+
+
+_USAGE_ERRORS: Final = (
+    r"Required flags? \".*\" not set",
+    r"could not parse \".*\" as \w+ value from environment variable .*",
+    r"flag provided but not defined: .*",
+    r"invalid (?:boolean )?value .* for (?:flag )?-.*: parse error",
+    r"flag needs an argument: .*",
+    r"bad flag syntax: .*",
+    r"Cannot use two forms of the same flag: .*",
+    r"No help topic for '.*'",
+)
+_NVDRAIN: Final = (r"Failed to delete all GPU pods(?:: .*)?", r"error building kubernetes .*", r"error parsing --timeout flag.*")
+_LOGGED: Final = re.compile("|".join((*_patterns(messages, {"MODULE_TABLE_ROW", "NO_TLS"}), *_USAGE_ERRORS, *_NVDRAIN)), re.DOTALL)
+_ECHOED: Final = re.compile(
+    "|".join(
+        (
+            *_patterns(shell_messages, {"SCRIPT", "USAGE", "IN_USE", "NOT_READY", "MISSING_NODE_NAME"}),
+            r"node/\S+ (?:not labeled|labeled|already cordoned|cordoned|already uncordoned|uncordoned|drained)",
+            r"pods?/\S+ (?:condition met|evicted|deleted|eviction failed|deletion failed)",
+        )
+    )
+)
+_BESIDE: Final = re.compile(
+    r"[IWEF](?:\d{4} [\d:.]+ +\d+)? (?:client_config|config)\.go:\d+\] .*|"
+    r"evicting pod \S+/\S+|error when evicting pods?.*|panic: .*|WARNING: .*|"
+    r"There are pending (?:nodes|pods).*|Following errors occurred.*|Warning: .*|"
+    r"rmmod: .*|lsmod: .*|umount: .*|rm: cannot remove .*|libkmod: .*|Error: could not get list of modules.*|"
+    r"/usr/local/bin/driver-manager: line \d+: .*|Usage: /usr/local/bin/driver-manager .*|"
+    r"Could not unload NVIDIA driver kernel modules, driver is in use|stat: cannot statx '/run/mellanox.*|"
+    r"Error from server.*|error: .*|The connection to the server .*|Unable to connect to the server: .*"
+)
+_FIRST_WORDS: Final = re.compile(
+    r"[A-Z][a-z]+ |NVIDIA|node/|pods?/|evicting|error|panic|WARNING|rmmod|lsmod|umount|rm:|libkmod|/usr/local/bin/driver|[IWEF]\d{4} |"
+    r"NODE_NAME|GPUDirect|nvidia|stat:|  File|Could|gdrdrv|mlx5"
+)
+
+
+@lru_cache(maxsize=4096)
+def _kind(message: str, *, header: bool) -> str:
+    """What a line is, "" if it is none of driver-manager's."""
+    if header:
+        return LOG if _LOGGED.fullmatch(message.strip()) or ROW.match(message) else ""
+    if not _FIRST_WORDS.match(message):
+        return ""
+    if _ECHOED.fullmatch(message.strip()):
+        return ECHO
+    if _BESIDE.match(message) or (message.startswith(("nvidia", "gdrdrv", "mlx5")) and ROW.match(message)):
+        return RAW
+    return ""
+
+
+# --- reading ------------------------------------------------------------------------------------------------------------
+
+
+def read(text: str) -> Log:
+    """The lines that driver-manager wrote."""
+    log = Log([], [], 0, 0)
+    last: Entry | None = None
+    beside: set[str] = set()
+    for number, line in _logical(text):
+        log.lines = number
+        found = _parsed(line)
+        if found is None:
+            stripped = line.strip()
+            log.foreign += bool(stripped)
+            if last is not None and len(last.more) < _MOST_LINES:
+                last.more.append(line)
+            continue
+        kind, level, message = found
+        if kind == RAW:
+            if message not in beside:
+                beside.add(message)
+                log.raws.append(Entry(number, kind, level, message))
+            continue
+        entry = Entry(number, kind, level, message)
+        if begins_run(entry):
+            beside.clear()
+        before = _same_poll(log.entries, message)
+        if before is not None:
+            before.repeats += 1
+            last = None
+            continue
+        log.entries.append(entry)
+        last = entry
+    for entry in log.entries:  # what was another line in front of them counts as foreign only if nobody needs it
+        while entry.more and not entry.more[-1].strip():
+            entry.more.pop()
+    return log
+
+
+_FIRST_LINES: Final = (messages.STARTING, messages.PERFORMING_PREFLIGHT)
+_FIRST_OF_SCRIPT: Final = "Getting current value of the 'nvidia.com/gpu.deploy.operator-validator' node label"
+
+
+def begins_run(entry: Entry) -> bool:
+    """Is it a line that only the beginning of a run prints?"""
+    return entry.message.strip() in (*_FIRST_LINES, _FIRST_OF_SCRIPT)
+
+
+@lru_cache(maxsize=1024)
+def polled(message: str) -> str:
+    """What a line of a poll is known by, "" if it is none: its number does not count."""
+    return re.sub(r"\d+", "N", squeezed(message)) if POLLED.match(message.lstrip()) else ""
+
+
+def _same_poll(entries: list[Entry], message: str) -> Entry | None:
+    key = polled(message)
+    if not key:
+        return None
+    return next((entry for entry in entries[-2:] if polled(entry.message) == key), None)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(line: str) -> tuple[str, str, str] | None:
+    """Kind, level and message of a line; None if it is none of driver-manager's."""
+    if "level=" in line:
+        found = _HEADER.search(line)
+        if found is not None:
+            message = found[3].rstrip()
+            if len(message) > 1 and message[0] == message[-1] == '"':
+                message = _unquoted(message)
+            return (LOG, _LEVELS.get(found[2], found[2]), message) if _kind(message, header=True) else None
+    found = _TERMINAL.match(line)
+    if found is not None:
+        message = found[2].rstrip()
+        return (LOG, _LEVELS.get(found[1], "debug"), message) if _kind(message, header=True) else None
+    message = line.rstrip()
+    kind = _kind(message, header=False)
+    if not kind:
+        return None
+    return (kind, "", _KLOG.sub(r"\1 ", message) if kind == RAW else message)
+
+
+def _unquoted(text: str) -> str:
+    """A message that logrus quoted (`%q`)."""
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text
+
+
+def _logical(text: str) -> Iterator[tuple[int, str]]:
+    """The lines without what stands in front of them, partial ones joined; the number of the line they begin on."""
+    partial, begun = "", 0
+    broken, left = "", 0
+    for number, physical in enumerate(text.split("\n"), start=1):
+        line = physical.rstrip("\r")
+        if len(line) > _LONGEST_LINE:
+            line = line[:_LONGEST_LINE]
+        if "[" in line:
+            line = _ANSI.sub("", line)
+        line, is_part = _inner(line)
+        if partial:
+            line, start = partial + line, begun
+        else:
+            start = number
+        if is_part:
+            partial, begun = line, start
+            continue
+        partial = ""
+        if broken:
+            line, start = broken + line, begun
+            left -= 1
+        if line.startswith("time=") and "msg=" not in line and (left or not broken):
+            broken, begun, left = line, start, left if broken else _BROKEN_HEADER
+            continue
+        broken = ""
+        yield start, line
+    if partial or broken:
+        yield begun, partial or broken
+
+
+def _inner(line: str) -> tuple[str, bool]:
+    """A line without what was put in front of it; is it a part of one that goes on?"""
+    is_part = False
+    if line[:1] == "{":
+        try:
+            document = json.loads(line)
+        except ValueError:
+            document = None
+        if isinstance(document, dict) and isinstance(document.get("log"), str):
+            line = document["log"]
+            is_part = not line.endswith("\n")
+            line = line.rstrip("\r\n")
+    for _ in range(3):
+        if line[:1] not in "[0123456789" or not line:
+            break
+        found = _OUTER.match(line)
+        if found is None:
+            break
+        is_part = is_part or found["tag"] == "P"
+        line = line[found.end() :]
+    return line, is_part
+
+
+# --- lines that a terminal broke ----------------------------------------------------------------------------------------
+
+_OPENER: Final = re.compile(
+    r'time=|(?:INFO|WARN|ERRO|FATA)\[|\{"log":|\[(?:pod/)?[^\s\]/]+/|\d{4}-\d\d-\d\dT\d\d:|[IWEF]\d{4} |'
+    r"evicting pod |error when evicting |panic: "
+)
+_WIDEST: Final = 400
+"""Columns of a terminal."""
+_LONGEST: Final = 2**20
+"""Nobody wraps more than this."""
+
+
+def unwrapped(text: str) -> Iterator[str]:
+    """The text with its wrapped lines put together again: broken at the last column, or before a word. Nothing if it is not wrapped."""
+    if len(text) > _LONGEST:
+        return
+    lines = [_ANSI.sub("", line.rstrip("\r")) for line in text.split("\n")]
+    width = max(map(len, lines))
+    if not 20 <= width <= _WIDEST:
+        return
+    hard: list[str] = []
+    soft: list[str] = []
+    tight: list[str] = []
+    room = 0
+    for index, line in enumerate(lines):
+        continues = index > 0 and line and not _OPENER.match(line) and _parsed(line) is None
+        if continues and len(lines[index - 1]) >= width:
+            hard[-1] += line
+        else:
+            hard.append(line)
+        first = line.split(" ", 1)[0]
+        if continues and soft[-1].strip() and room < len(first) + 1:
+            soft[-1] += " " + line.lstrip(" ")
+            tight[-1] += (" " if room else "") + line.lstrip(" ")
+        else:
+            soft.append(line)
+            tight.append(line)
+        room = width - len(line)
+    if len(hard) < len(lines):
+        yield "\n".join(hard)
+    if len(soft) < len(lines):
+        yield "\n".join(soft)
+        yield "\n".join(tight)

@@ -1,0 +1,168 @@
+"""A run that is asked about: the world it ran in, the release, the outcome, and the model's own parts for further questions.
+
+What the release would say of a pod or a module is asked of its own code, on a fresh and undisturbed copy of the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from simulator import config, labels
+from simulator.clock import VirtualClock
+from simulator.cluster.fake import FakeCluster
+from simulator.config import Config
+from simulator.gocompat import GoError
+from simulator.host.fake import FakeHost
+from simulator.kube.clientset import Clientset
+from simulator.kube.rest import Connection, RestClient
+from simulator.manager.kubernetes import KubeClient
+from simulator.manager.log import Log
+from simulator.manager.releases import Flow, ShellFlow
+from simulator.manager.steps import MODULES, DriverManager
+from simulator.ports import Server
+from simulator.predicting.modes import WORKLOADS, Mode, Workload
+from simulator.trace import Outcome
+from simulator.urfave import End
+from simulator.world import World
+
+_SERVER: Final = Server("http://localhost", "localhost:80")
+
+
+class Quiet:
+    """An output that keeps nothing, and chance without jitter."""
+
+    def log(self, level: str, message: str) -> None:
+        """Nothing."""
+
+    def stdout(self, text: str) -> None:
+        """Nothing."""
+
+    def stderr(self, text: str) -> None:
+        """Nothing."""
+
+    def random(self) -> float:
+        """No jitter."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, and what it ran in."""
+
+    world: World
+    resolved: Flow | ShellFlow
+    outcome: Outcome
+    mode: Mode
+
+    @property
+    def release(self) -> str:
+        """The upstream tag."""
+        return self.resolved.release.tag
+
+    @property
+    def workload(self) -> Workload:
+        """The mode's DaemonSet, labels and settings."""
+        return WORKLOADS[self.mode]
+
+    @property
+    def node_labels(self) -> Mapping[str, str]:
+        """The node's labels before; none without a node."""
+        return self.world.cluster.node.labels if self.world.cluster.node else {}
+
+    @property
+    def policy(self) -> str | None:
+        """The annotation by which the upgrade controller takes eviction and drain over; None: absent."""
+        node = self.world.cluster.node
+        return node.annotations.get(labels.UPGRADE_ANNOTATION) if node else None
+
+    @cached_property
+    def settings(self) -> Config | End | None:
+        """The settings as a Go release reads them, or how it ends without; None of a shell release, which reads variables."""
+        if isinstance(self.resolved, ShellFlow):
+            return None
+        return config.read(self.resolved.flags, self.world.args, self.world.env, self.world.version)
+
+    @cached_property
+    def unload_list(self) -> tuple[str, ...]:
+        """The modules that the release unloads, in its order."""
+        if isinstance(self.resolved, ShellFlow):
+            return (*(name.replace("-", "_") for name in self.resolved.script.modules), "nvidia")
+        return MODULES
+
+    def variable(self, name: str, default: str = "") -> str:
+        """A variable of a shell release: an empty one counts as absent."""
+        return self.world.env.get(name, "") or default
+
+    @property
+    def custom_label(self) -> str:
+        """The label that NODE_LABEL_FOR_GPU_POD_EVICTION names, as the release takes it; "" if it names none."""
+        if isinstance(self.settings, Config):
+            return self.settings.node_label_for_gpu_pod_eviction
+        if self.settings is None and hasattr(self.resolved.script, "custom_label"):  # type: ignore[union-attr]  # a shell release
+            return self.variable("NODE_LABEL_FOR_GPU_POD_EVICTION").partition("=")[0]
+        return ""
+
+    @property
+    def known_labels(self) -> tuple[str, ...]:
+        """The labels that the release reads, pauses and restores."""
+        fetched = self.resolved.steps.fetched if isinstance(self.resolved, Flow) else self.resolved.script.fetched
+        return (*fetched, *((self.custom_label,) if self.custom_label else ()))
+
+    @property
+    def pods(self) -> list[str]:
+        """namespace/name of the pods that are left and were not told to go."""
+        return [name for name in self.outcome.after.pods if name not in self.outcome.after.terminating]
+
+    def fresh_host(self, pods: Collection[str] | None = None) -> FakeHost:
+        """The host as before the run. `pods` are those that exist; None: all of the world."""
+        existing = {pod.full_name for pod in self.world.cluster.pods} if pods is None else set(pods)
+        path = self.world.path or self.resolved.container_path
+        return FakeHost(self.world.host, path, existing.__contains__, self.resolved.release.chroot, self.resolved.image)
+
+    @cached_property
+    def host(self) -> FakeHost:
+        """The host as before the run, only to be looked at."""
+        return self.fresh_host()
+
+    @cached_property
+    def clientset(self) -> Clientset:
+        """A client of the cluster as before the run, with nothing that could go wrong there."""
+        calm = replace(self.world.cluster, faults=(), api_down=False, addresses=frozenset())
+        clock = VirtualClock()
+        connection = Connection(FakeCluster(calm, clock), clock, _SERVER)
+        return Clientset(RestClient(connection, clock, Quiet(), self.resolved.libraries, str))
+
+    @property
+    def clock(self) -> VirtualClock:
+        """The clock of those further questions."""
+        clock = self.clientset.rest.clock
+        assert isinstance(clock, VirtualClock)
+        return clock
+
+    @cached_property
+    def kube(self) -> KubeClient | None:
+        """The release's own client; None of a shell release."""
+        if isinstance(self.resolved, ShellFlow):
+            return None
+        return self.resolved.client(self.clientset, self.clock, Quiet(), Quiet(), Log(Quiet()))
+
+    @cached_property
+    def steps(self) -> DriverManager | None:
+        """The release's own steps, labels and annotation read; None of a shell release, or where settings are refused."""
+        if self.kube is None or not isinstance(self.settings, Config) or isinstance(self.resolved, ShellFlow):
+            return None
+        steps = self.resolved.steps(self.settings, self.world.env, self.host, self.clock, Quiet(), self.kube)
+        try:
+            steps.fetch_current_labels()
+            steps.fetch_auto_upgrade_annotation()
+        except GoError:  # there is no such node; the run said so
+            pass
+        return steps
+
+    @property
+    def node_name(self) -> str:
+        """NODE_NAME, as the release reads it."""
+        return self.settings.node_name if isinstance(self.settings, Config) else self.world.env.get("NODE_NAME", "")

@@ -1,0 +1,113 @@
+"""An explanation as text and as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from simulator.explaining.explanation import Explanation
+from simulator.explaining.steering import Decision
+from simulator.explaining.words import Account, accounts, sentence
+from simulator.reading import printable
+
+_MOST_ACCOUNTS: Final = 6
+
+
+def explanation_lines(found: Explanation) -> Iterator[str]:
+    """For people."""
+    if found.earlier_runs:
+        yield f"The log holds {found.earlier_runs + 1} runs; this is about the last one."
+    if not found.fits:
+        yield from _nothing_fits(found)
+        return
+    told = accounts(found.candidates, from_beginning=found.from_beginning)
+    for index, account in enumerate(told[:_MOST_ACCOUNTS]):
+        if index:
+            yield ""
+            yield "or else:"
+        yield from _account_lines(account)
+    if len(told) > _MOST_ACCOUNTS:
+        yield f"and {len(told) - _MOST_ACCOUNTS} more; -o json has them all"
+    if not found.complete:
+        yield "There is more that could be tried than was tried."
+
+
+def _account_lines(account: Account) -> Iterator[str]:
+    ending = "the log is cut" if account.exit_code is None else f"exit code {account.exit_code}"
+    yield f"fits {', '.join(account.releases)}: {ending}"
+    yield "decided:"
+    yield from (f"  {printable(text)}" for text in account.decided)
+    yield "the node now:"
+    yield from (f"  {printable(text)}" for text in account.state)
+    yield "next:"
+    yield f"  {printable(account.comes_next)}"
+    if account.advice:
+        yield "what you can do:"
+        yield from (f"  {printable(text)}" for text in account.advice)
+
+
+def _nothing_fits(found: Explanation) -> Iterator[str]:
+    departure = found.departure
+    if departure is None:
+        yield "Nothing fits: no line of this text is driver-manager's."
+        return
+    if not departure.release:
+        yield f"Nothing fits: none of the releases asked for prints line {departure.line}: {printable(departure.text)}"
+        return
+    yield f"Nothing fits. The nearest is {departure.release}, which prints the first {departure.fitted} of {found.lines} lines."
+    yield f"It departs at line {departure.line}: {printable(departure.text)}"
+    for text in departure.expected[:3]:
+        yield f"where it would print: {printable(text)}"
+
+
+def explanation_document(found: Explanation, form: int) -> dict[str, Any]:
+    """For programs."""
+    departure = found.departure
+    told = accounts(found.candidates, from_beginning=found.from_beginning)
+    return {
+        "format": form,
+        "fits": found.fits,
+        "candidates": [
+            {
+                "release": candidate.release,
+                "exit_code": candidate.exit_code,
+                "decisions": [_decision(each) for each in candidate.decisions],
+                "doing": [each.step for each in candidate.doing],
+            }
+            for candidate in found.candidates
+        ],
+        "accounts": [
+            {
+                "releases": list(account.releases),
+                "exit_code": account.exit_code,
+                "decided": list(account.decided),
+                "state": list(account.state),
+                "next": account.comes_next,
+                "advice": list(account.advice),
+            }
+            for account in told
+        ],
+        "departure": None
+        if departure is None
+        else {
+            "release": departure.release,
+            "line": departure.line,
+            "text": departure.text,
+            "expected": list(departure.expected),
+            "fitted": departure.fitted,
+        },
+        "lines": found.lines,
+        "foreign_lines": found.foreign,
+        "earlier_runs": found.earlier_runs,
+        "from_beginning": found.from_beginning,
+        "complete": found.complete,
+    }
+
+
+def _decision(decision: Decision) -> dict[str, str]:
+    return {
+        "step": decision.step,
+        "subject": decision.subject,
+        "answer": decision.answer,
+        "words": sentence(decision),
+    }

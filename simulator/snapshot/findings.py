@@ -1,0 +1,29 @@
+"""What could not be seen and what was assumed instead: sentences for a person, each once, in the order in which they came up."""
+
+from __future__ import annotations
+
+
+class Findings:
+    """Both lists, as they grow."""
+
+    def __init__(self) -> None:
+        self._unseen: dict[str, None] = {}
+        self._assumed: dict[str, None] = {}
+
+    def unseen(self, sentence: str) -> None:
+        """Something could not be seen."""
+        self._unseen.setdefault(sentence)
+
+    def assumed(self, sentence: str) -> None:
+        """Something was assumed."""
+        self._assumed.setdefault(sentence)
+
+    @property
+    def all_unseen(self) -> tuple[str, ...]:
+        """What could not be seen."""
+        return tuple(self._unseen)
+
+    @property
+    def all_assumed(self) -> tuple[str, ...]:
+        """What was assumed."""
+        return tuple(self._assumed)

@@ -1,0 +1,342 @@
+"""Objects of the Kubernetes API -> the document of a cluster, as cluster files have it. Only what a run can see is taken.
+
+Of a pod that is: where it belongs, labels, owner, what its containers ask for, claims, emptyDir, phase. No environment, no
+arguments, no images, no annotations but NVIDIA's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from simulator.kube.drain import MIRROR_POD
+from simulator.reading import FORMAT, InputError, nearest
+from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
+from simulator.snapshot.contents import Contents
+from simulator.snapshot.findings import Findings
+from simulator.snapshot.policy import policy_without_secrets
+from simulator.snapshot.secrets import is_secret_name, looks_like_secret
+from simulator.snapshot.values import elements, flag, mapping, text, texts
+
+_KEPT_ANNOTATIONS: Final = re.compile(r"([\w.-]+\.)?nvidia\.com/.*")
+_RESOURCE: Final = re.compile(r"nvidia\.com/[A-Za-z0-9._-]{1,63}")
+"""The resources that driver-manager looks at."""
+_QUANTITY: Final = re.compile(r"[0-9.]+[A-Za-z]*")
+_GPU_LABEL: Final = re.compile(r"feature\.node\.kubernetes\.io/pci-(030[02]_)?10de(_.*)?\.present|nvidia\.com/gpu\.present")
+_PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+_EVICTION: Final = "pods/eviction"
+_STUCK: Final = "it is terminating, and the time it had is over: it never goes"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One node and the objects around it, as the API has them."""
+
+    node: dict[str, Any]
+    pods: tuple[dict[str, Any], ...]
+    """Those on the node."""
+    daemonsets: tuple[dict[str, Any], ...]
+    policy: dict[str, Any] | None
+    """The ClusterPolicy."""
+    charts: tuple[str, ...] = ()
+    """The versions of the GPU Operator's chart that are named somewhere."""
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return text(self.node, "metadata", "name")
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The node's labels."""
+        return texts(self.node, "metadata", "labels")
+
+
+def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
+    """The objects of one node: the one that is named, else the only one, else the only one with GPUs. Raises InputError."""
+    nodes: dict[str, dict[str, Any]] = {}
+    for place in found.of("Node"):
+        other = text(place.value, "metadata", "name")
+        if len(mapping(place.value)) >= len(nodes.get(other, {})):  # a whole object tells more than a description
+            nodes[other] = place.value
+    nodes.pop("", None)
+    node = nodes[_choose(found.name, nodes, name)]
+    name = text(node, "metadata", "name")
+    if problems := subdomain_errors(name):
+        mend = "save the node again"
+        raise InputError(found.name, "", f'holds a node whose name "{name}" is impossible: {problems[0]}', mend)
+    pods: dict[str, dict[str, Any]] = {}
+    for place in found.of("Pod", name):
+        pod = place.value
+        key = f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
+        if text(pod, "spec", "nodeName") == name and (key not in pods or not pod.get("isListed")):
+            pods[key] = pod
+    if not pods:
+        findings.unseen("pods: none of this node's was found")
+        findings.assumed("no pod is on the node, so nothing is evicted")
+    listed = [key for key, pod in pods.items() if pod.get("isListed")]
+    if listed:
+        named = ", ".join([*listed[:3], *(["..."] if len(listed) > 3 else [])])
+        findings.unseen(f"what {len(listed)} pods ask for: only their names are listed ({named})")
+        findings.assumed("pods of which only the name is known ask for no GPU and have no owner")
+    policies = [place.value for place in found.of("ClusterPolicy")]
+    return Scene(
+        node,
+        tuple(pods.values()),
+        tuple(place.value for place in found.of("DaemonSet")),
+        policy_without_secrets(policies[0]) if policies else None,
+        tuple(found.charts),
+    )
+
+
+def _choose(file: str, nodes: Mapping[str, dict[str, Any]], name: str) -> str:
+    """The name of the node that is meant. Raises InputError."""
+    if not nodes:
+        raise InputError(file, "", "holds no node", "add what `kubectl get node NAME -o yaml` prints")
+    if name:
+        if name not in nodes:
+            raise InputError(file, "", f'holds no node "{name}"', nearest(name, nodes))
+        return name
+    candidates = [other for other, node in nodes.items() if has_gpus(node)] if len(nodes) > 1 else [*nodes]
+    if len(candidates) != 1:
+        known = ", ".join(sorted(candidates or nodes)[:10])
+        raise InputError(file, "", f"holds {len(nodes)} nodes", f"say which one with --node: {known}")
+    return candidates[0]
+
+
+def has_gpus(node: Mapping[str, Any]) -> bool:
+    """Do its labels say that there are NVIDIA GPUs?"""
+    return any(_GPU_LABEL.fullmatch(label) and value == "true" for label, value in texts(node, "metadata", "labels").items())
+
+
+# --- the cluster ----------------------------------------------------------------------------------------------------
+
+
+def cluster_document(found: Contents, scene: Scene, findings: Findings) -> dict[str, Any]:
+    """The document of the cluster that has this node."""
+    out: dict[str, Any] = {"format": FORMAT, "node": _node(scene.node, findings)}
+    now = max((text(condition, "lastHeartbeatTime") for condition in elements(scene.node, "status", "conditions")), default="")
+    blocked = _Budgets(found)
+    out["pods"] = [_pod(pod, now, findings, is_blocked=blocked.hold(pod)) for pod in scene.pods if _is_named(pod, findings)]
+    if scene.pods:
+        findings.assumed("each pod goes a second after it must; nobody can see how long one takes")
+    out["daemonsets"] = _daemonsets(scene, out["pods"])
+    claims = [_claim(place.value) for place in found.of("ResourceClaim") if _is_named(place.value, findings)]
+    out["resource_claims"] = [claim for claim in claims if _is_of(claim, scene.pods)]
+    _note_missing_claims(out, findings)
+    versions = [
+        text(resource, "version")
+        for item in found.objects
+        if item.kind == "APIResourceList" and (place := item.read(found.budget))
+        for resource in elements(place.value, "resources")
+        if text(resource, "name") == _EVICTION
+    ]
+    if "v1beta1" in versions:
+        out["eviction"] = "policy/v1beta1"
+    if scene.policy is not None:
+        out["objects"] = [scene.policy]
+    return out
+
+
+def _is_named(value: Mapping[str, Any], findings: Findings) -> bool:
+    """Has it names that an API server would have taken?"""
+    names = (text(value, "metadata", "name"), text(value, "metadata", "namespace") or "default")
+    if all(name and not subdomain_errors(name) for name in names):
+        return True
+    findings.unseen(f'a {text(value, "kind") or "object"} whose name is impossible: "{"/".join(reversed(names))[:80]}"')
+    return False
+
+
+def _node(node: Mapping[str, Any], findings: Findings) -> dict[str, Any]:
+    return {
+        "name": text(node, "metadata", "name"),
+        "labels": _labels(texts(node, "metadata", "labels"), "the node", findings),
+        "annotations": _annotations(node),
+        "unschedulable": flag(node, "spec", "unschedulable"),
+    }
+
+
+def _labels(labels: Mapping[str, str], whose: str, findings: Findings) -> dict[str, str]:
+    """Labels that an API server would have taken, and that hold no secret."""
+    out = {}
+    for key, value in labels.items():
+        if label_key_errors(key) or label_value_errors(value):
+            findings.unseen(f'an impossible label of {whose}: "{key[:80]}"')
+        elif looks_like_secret(value) or looks_like_secret(key) or is_secret_name(key):
+            findings.unseen(f"a label of {whose} that looks like a secret: left out")
+        else:
+            out[key] = value
+    return out
+
+
+def _annotations(value: Mapping[str, Any]) -> dict[str, str]:
+    """NVIDIA's annotations; that of a mirror pod says all by being there."""
+    annotations = texts(value, "metadata", "annotations")
+    kept = {
+        key: item
+        for key, item in annotations.items()
+        if _KEPT_ANNOTATIONS.fullmatch(key) and not looks_like_secret(item) and not is_secret_name(key)
+    }
+    return kept | ({MIRROR_POD: ""} if MIRROR_POD in annotations else {})
+
+
+def _pod(pod: Mapping[str, Any], now: str, findings: Findings, *, is_blocked: bool) -> dict[str, Any]:
+    metadata, spec, status = (mapping(pod, key) for key in ("metadata", "spec", "status"))
+    namespace, name, phase = text(metadata, "namespace") or "default", text(metadata, "name"), text(status, "phase")
+    whose = f"pod {namespace}/{name}"
+    out: dict[str, Any] = {"namespace": namespace, "name": name}
+    out["labels"] = _labels(texts(metadata, "labels"), whose, findings)
+    out["annotations"] = _annotations(pod)
+    out["node_selector"] = _labels(texts(spec, "nodeSelector"), whose, findings)
+    out["phase"] = phase if phase in _PHASES else "Running"
+    if (owner := _owner(pod)) is not None:
+        out["owner"] = owner
+    out["containers"] = [_container(container) for container in elements(spec, "containers")]
+    out["init_containers"] = [_container(container) for container in elements(spec, "initContainers")]
+    out["empty_dir"] = any("emptyDir" in volume for volume in elements(spec, "volumes"))
+    if deleted := text(metadata, "deletionTimestamp"):
+        out["terminating"] = True
+        if deleted < now:
+            out["termination_s"] = None
+            findings.assumed(f"{whose}: {_STUCK}")
+    if is_blocked:
+        out["budget"] = {}
+        findings.assumed(f"{whose}: its disruption budget blocks eviction, as it does now, for ever")
+    kept = ("name", "resourceClaimName", "resourceClaimTemplateName")
+    out["resource_claims"] = [_only(claim, *kept) for claim in elements(spec, "resourceClaims")]
+    out["resource_claim_statuses"] = [_only(claim, *kept) for claim in elements(status, "resourceClaimStatuses")]
+    return {key: value for key, value in out.items() if value or key in {"termination_s", "budget"}}
+
+
+def _only(value: Mapping[str, Any], *keys: str) -> dict[str, str]:
+    return {key: found for key in keys if (found := text(value, key)) and not subdomain_errors(found)}
+
+
+def _owner(pod: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The owner that decides: the controller, else the first."""
+    owners = [
+        owner
+        for owner in elements(pod, "metadata", "ownerReferences")
+        if text(owner, "kind") and not subdomain_errors(text(owner, "name"))
+    ]
+    if not owners:
+        return None
+    owner = next((owner for owner in owners if flag(owner, "controller")), owners[0])
+    return {
+        "kind": text(owner, "kind"),
+        "name": text(owner, "name"),
+        "controller": flag(owner, "controller"),
+        "api_version": text(owner, "apiVersion"),
+    }
+
+
+def _container(container: Mapping[str, Any]) -> dict[str, Any]:
+    """What it asks for. Its name, image, environment and arguments are nobody's business."""
+    return {kind: amounts for kind in ("limits", "requests") if (amounts := _quantities(container, kind))}
+
+
+def _quantities(container: Mapping[str, Any], kind: str) -> dict[str, str]:
+    amounts: dict[Any, Any] = mapping(container, "resources", kind)
+    return {
+        name: str(value)
+        for name, value in amounts.items()
+        if isinstance(name, str) and _RESOURCE.fullmatch(name) and len(str(value)) < 64 and _QUANTITY.fullmatch(str(value))
+    }
+
+
+def _daemonsets(scene: Scene, pods: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Those that were saved, and those that own a pod of a namespace of which none was saved."""
+    saved = {
+        (text(item, "metadata", "namespace") or "default", text(item, "metadata", "name"))
+        for item in scene.daemonsets
+        if not subdomain_errors(text(item, "metadata", "name"))
+    }
+    namespaces = {namespace for namespace, _ in saved}
+    owners = {
+        (pod["namespace"], pod["owner"]["name"])
+        for pod in pods
+        if mapping(pod, "owner").get("kind") == "DaemonSet" and pod["namespace"] not in namespaces
+    }
+    wanted = {(pod["namespace"], mapping(pod, "owner").get("name")) for pod in pods}
+    return [{"namespace": namespace, "name": name} for namespace, name in sorted((saved & wanted) | owners)]
+
+
+# --- claims and budgets ---------------------------------------------------------------------------------------------
+
+
+def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "namespace": text(claim, "metadata", "namespace") or "default",
+        "name": text(claim, "metadata", "name"),
+    }
+    if mapping(claim, "status", "allocation"):
+        results = elements(claim, "status", "allocation", "devices", "results")
+        out["drivers"] = [driver for result in results if (driver := text(result, "driver"))]
+    return out
+
+
+def _claims_of(pod: Mapping[str, Any]) -> set[str]:
+    both = (*elements(pod, "spec", "resourceClaims"), *elements(pod, "status", "resourceClaimStatuses"))
+    return {name for claim in both if (name := text(claim, "resourceClaimName"))}
+
+
+def _is_of(claim: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> bool:
+    return any(
+        claim["name"] in _claims_of(pod) and claim["namespace"] == (text(pod, "metadata", "namespace") or "default") for pod in pods
+    )
+
+
+def _note_missing_claims(cluster: Mapping[str, Any], findings: Findings) -> None:
+    there = {(claim["namespace"], claim["name"]) for claim in cluster["resource_claims"]}
+    for pod in cluster["pods"]:
+        for reference in (*pod.get("resource_claims", ()), *pod.get("resource_claim_statuses", ())):
+            name = reference.get("resourceClaimName")
+            if name and (pod["namespace"], name) not in there:
+                findings.unseen(f"the resource claim {pod['namespace']}/{name} of pod {pod['name']}")
+                findings.assumed("claims that were not seen are gone, so that they hold no GPU")
+
+
+class _Budgets:
+    """Disruption budgets that allow no eviction now."""
+
+    def __init__(self, found: Contents) -> None:
+        self._full = [
+            place.value
+            for place in found.of("PodDisruptionBudget")
+            if mapping(place.value, "status").get("disruptionsAllowed") == 0
+        ]
+
+    def hold(self, pod: Mapping[str, Any]) -> bool:
+        """Does one of them hold this pod?"""
+        namespace, labels = text(pod, "metadata", "namespace") or "default", texts(pod, "metadata", "labels")
+        return any(
+            (text(budget, "metadata", "namespace") or "default") == namespace
+            and _selects(mapping(budget, "spec", "selector"), labels)
+            for budget in self._full
+        )
+
+
+def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Does a label selector, as the API has it, select these labels? An empty one selects all."""
+    if any(labels.get(key) != value for key, value in texts(selector, "matchLabels").items()):
+        return False
+    return all(_meets(expression, labels) for expression in elements(selector, "matchExpressions"))
+
+
+def _meets(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key = text(expression, "key")
+    values = expression.get("values")
+    given = values if isinstance(values, list) else []
+    match text(expression, "operator"):
+        case "In":
+            return labels.get(key) in given and key in labels
+        case "NotIn":
+            return labels.get(key) not in given
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case _:
+            return False

@@ -1,0 +1,210 @@
+"""driver-manager as this node runs it: its release, arguments and environment, from the init container that runs it.
+
+Three DaemonSets run it: of the driver, of vfio-manager, of the vGPU host manager. Which of them works on a node its labels
+say. A pod's own template may be older than its DaemonSet's: what the next pod gets is what is taken, unless the run of the
+present one is not over.
+
+Source: gpu-operator assets/state-driver, state-vfio-manager, state-vgpu-manager 0500_daemonset.yaml; manifests/state-driver.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from simulator import labels as operands
+from simulator.config import UNINSTALL_DRIVER
+from simulator.host.tree import HOST
+from simulator.manager.charts import CHARTS
+from simulator.manager.releases import DEFAULT, NEWEST, modelled
+from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
+from simulator.snapshot.findings import Findings
+from simulator.snapshot.kubernetes import Scene
+from simulator.snapshot.values import elements, mapping, text, texts
+from simulator.snapshot.variables import NAMES, may_be_kept
+
+CONTAINER: Final = "k8s-driver-manager"
+DRIVER, VFIO, VGPU = "driver", "vfio-manager", "vgpu-manager"
+SELECTORS: Final = {VGPU: f"{operands.PREFIX}vgpu-manager", VFIO: f"{operands.PREFIX}vfio-manager", DRIVER: operands.DRIVER}
+"""Which DaemonSet -> the label of the node that its pods need; the label of another mode is removed by the operator."""
+_TAG: Final = re.compile(r":(?P<tag>v?\d+\.\d+\.\d+)[\w.-]*(@|$)")
+USUAL: Final = {
+    DRIVER: {
+        "ENABLE_GPU_POD_EVICTION": "true",
+        "ENABLE_AUTO_DRAIN": "false",
+        "DRAIN_USE_FORCE": "false",
+        "DRAIN_POD_SELECTOR_LABEL": "",
+        "DRAIN_TIMEOUT_SECONDS": "0s",
+        "DRAIN_DELETE_EMPTYDIR_DATA": "false",
+    },
+    VFIO: {"ENABLE_GPU_POD_EVICTION": "false", "ENABLE_AUTO_DRAIN": "false"},
+    VGPU: {"ENABLE_GPU_POD_EVICTION": "false", "ENABLE_AUTO_DRAIN": "false"},
+}
+"""What the GPU Operator sets where nobody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How driver-manager is started. `pod` is the pod that runs it, if there is one; `stored_digest` what its driver was made of."""
+
+    release: str
+    kind: str
+    """Whose init container it is: one of `SELECTORS`."""
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+    pod: dict[str, Any] | None = None
+    stored_digest: str = ""
+    has_host: bool = True
+    """Is the node's root mounted at /host in its container?"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    kind: str
+    container: dict[str, Any]
+    namespace: str
+    whose: str
+    pod: dict[str, Any] | None = None
+
+
+def kind_of(scene: Scene) -> str:
+    """Which DaemonSet's driver-manager works on the node, by its labels."""
+    return next((kind for kind, label in SELECTORS.items() if scene.labels.get(label)), DRIVER)
+
+
+def find_program(scene: Scene, findings: Findings) -> Program:
+    """driver-manager as the node runs it, or as the GPU Operator would start it."""
+    kind = kind_of(scene)
+    of_pods = [*_candidates(kind, scene.pods)]
+    of_sets = [item for item in _candidates(kind, scene.daemonsets) if _fits(item, scene)]
+    in_pod = next(iter(of_pods), None)
+    in_set = next(iter(of_sets), None)
+    if in_pod is not None and in_set is not None and not is_done(in_pod.pod):
+        in_set = None
+    chosen = in_set or in_pod
+    pod = in_pod.pod if in_pod else None
+    if chosen is None:
+        namespace = next((text(item, "metadata", "namespace") for item in scene.pods if _is_operators(item)), "gpu-operator")
+        findings.unseen(f"driver-manager's settings: no pod or DaemonSet of the node has a container {CONTAINER}")
+        findings.assumed(f"it is started as the GPU Operator starts it in the {kind} DaemonSet of namespace {namespace}")
+        env = {"NODE_NAME": scene.name, **USUAL[kind], "OPERATOR_NAMESPACE": namespace or "gpu-operator"}
+        return Program(_release(scene, "", findings), kind, (UNINSTALL_DRIVER,), env)
+    env = _environment(chosen, scene, findings)
+    before = _environment(in_pod, scene, findings) if in_pod else {}
+    stored = before.get(DRIVER_CONFIG_DIGEST, "")
+    if in_pod and in_set:
+        differing = sorted(name for name in {*env, *before} if env.get(name) != before.get(name))
+        differing += ["image"] if _image(in_pod) != _image(in_set) else []
+        if differing:
+            findings.assumed(
+                f"driver-manager is started as {in_set.whose} says, which the next pod gets; the pod on the node has another "
+                f"{', '.join(differing)}"
+            )
+    release = _release(scene, _image(chosen), findings)
+    return Program(release, kind, _arguments(chosen), env, pod, stored, _has_host(chosen))
+
+
+def _candidates(kind: str, owners: tuple[dict[str, Any], ...]) -> Iterator[_Candidate]:
+    """The init containers that run driver-manager for a kind, of pods or of DaemonSets."""
+    for item in owners:
+        is_pod = "template" not in mapping(item, "spec")
+        spec = mapping(item, "spec") if is_pod else mapping(item, "spec", "template", "spec")
+        if SELECTORS[kind] not in texts(spec, "nodeSelector"):
+            continue
+        for container in elements(spec, "initContainers"):
+            if text(container, "name") == CONTAINER or f"/{CONTAINER}:" in text(container, "image"):
+                name = text(item, "metadata", "name")
+                whose = f"{'pod' if is_pod else 'DaemonSet'} {name}"
+                yield _Candidate(kind, container, text(item, "metadata", "namespace"), whose, item if is_pod else None)
+
+
+def _fits(item: _Candidate, scene: Scene) -> bool:
+    """Could a pod of this DaemonSet run on the node, but for labels that may be paused?"""
+    for daemonset in scene.daemonsets:
+        if item.whose == f"DaemonSet {text(daemonset, 'metadata', 'name')}":
+            selector = texts(daemonset, "spec", "template", "spec", "nodeSelector")
+            return all(key in SELECTORS.values() or scene.labels.get(key) == value for key, value in selector.items())
+    return False
+
+
+def is_done(pod: dict[str, Any] | None) -> bool:
+    """Has driver-manager ended well in this pod?"""
+    return any(
+        text(status, "name") == CONTAINER and mapping(status, "state", "terminated").get("exitCode") == 0
+        for status in elements(pod, "status", "initContainerStatuses")
+    )
+
+
+def _is_operators(pod: Mapping[str, Any]) -> bool:
+    app = texts(pod, "metadata", "labels").get("app", "")
+    return app in {wait.app for wait in operands.WAITED_FOR} or app.startswith("nvidia-")
+
+
+def _image(item: _Candidate) -> str:
+    return text(item.container, "image")
+
+
+def _has_host(item: _Candidate) -> bool:
+    """Is something mounted at /host? A container without any mount was not saved whole."""
+    mounts = elements(item.container, "volumeMounts")
+    return not mounts or any(text(mount, "mountPath").rstrip("/") == HOST for mount in mounts)
+
+
+def _arguments(item: _Candidate) -> tuple[str, ...]:
+    """Its arguments, if they are of the few that it takes."""
+    given = item.container.get("args")
+    args = tuple(arg for arg in given if isinstance(arg, str)) if isinstance(given, list) else ()
+    return args if args and all(re.fullmatch(r"[a-z_]{1,32}", arg) for arg in args) else (UNINSTALL_DRIVER,)
+
+
+def _environment(item: _Candidate, scene: Scene, findings: Findings) -> dict[str, str]:
+    """Its variables, as far as driver-manager reads them. Of references those to the pod's own fields are followed."""
+    fields = {"spec.nodeName": scene.name, "metadata.namespace": item.namespace}
+    env: dict[str, str] = {}
+    for variable in elements(item.container, "env"):
+        name, value = text(variable, "name"), text(variable, "value")
+        if name not in NAMES:
+            continue
+        if "valueFrom" in variable:
+            field = text(variable, "valueFrom", "fieldRef", "fieldPath")
+            if field not in fields:
+                findings.unseen(f"the value of {name}: it comes from elsewhere")
+                continue
+            value = fields[field]
+        if may_be_kept(name, value):
+            env[name] = value
+        else:
+            findings.unseen(f"the value of {name}: it looks like a secret")
+    if elements(item.container, "envFrom"):
+        findings.unseen(f"variables that {item.whose} takes from elsewhere")
+    return {"NODE_NAME": scene.name, **env}
+
+
+# --- the release ----------------------------------------------------------------------------------------------------
+
+
+def _release(scene: Scene, image: str, findings: Findings) -> str:
+    """The release that the image's tag names, else the one that the chart brings, else the usual one."""
+    if match := _TAG.search(image):
+        return _known(f"v{match['tag'].removeprefix('v')}", findings)
+    chart = next((chart for chart in scene.charts if chart in CHARTS), "")
+    if chart:
+        release = CHARTS[chart].releases[kind_of(scene)]
+        findings.assumed(f"driver-manager is {release}, as chart {chart} brings it: no image's tag says so")
+        return _known(release, findings)
+    findings.unseen("driver-manager's release: neither an image's tag nor a chart's label was found")
+    findings.assumed(f"driver-manager is {DEFAULT}")
+    return DEFAULT
+
+
+def _known(tag: str, findings: Findings) -> str:
+    """The release of the model that stands for a tag."""
+    known = modelled(tag)
+    if known is None:
+        findings.assumed(f"driver-manager {tag}, which this version does not know, does as {NEWEST} does")
+        return NEWEST
+    if known != tag:
+        findings.assumed(f"driver-manager {tag} does as {known} does")
+    return known

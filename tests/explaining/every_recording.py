@@ -1,0 +1,83 @@
+"""`explain` on the log of every recording, whole and cut: `make explain-recordings`, and a sample of it as a test.
+
+Held: the true release is always found, with its exit code (None where the log is cut); so is every other release whose recording
+of the same world prints the same log; and each flow that is found prints the log when its choices are made once more.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from simulator.explaining.explanation import Explanation, explain, replayed
+from simulator.recordings.layout import PROGRAM, Recording, read_folder
+from simulator.recordings.logs import ended_with, log_lines
+from simulator.scenario import fixtures
+
+CUTS = ("whole", "tail missing", "head missing")
+
+
+def recordings() -> list[Recording]:
+    """Those of driver-manager that left a log."""
+    found = (recording for recording in read_folder(fixtures() / "recordings") if recording.program == PROGRAM)
+    return [recording for recording in found if log_lines(recording)]
+
+
+def cut(lines: Sequence[str], how: str, chance: random.Random) -> list[str]:
+    """The log without its end or its beginning, at least a line of it."""
+    if how == "whole" or len(lines) < 2:
+        return list(lines)
+    at = chance.randrange(1, len(lines))
+    return list(lines[:at] if how == "tail missing" else lines[at:])
+
+
+def problems(recording: Recording, lines: Sequence[str], found: Explanation, how: str, twins: Iterable[Recording]) -> Iterator[str]:
+    """What is wrong with an explanation, a line each."""
+    have = {(candidate.release, candidate.exit_code) for candidate in found.candidates}
+    is_cut = how == "tail missing" and len(log_lines(recording)) > len(lines)
+    wanted = [(recording.release, None if is_cut else ended_with(recording))]
+    if how == "whole":
+        wanted += [(twin.release, ended_with(twin)) for twin in twins if log_lines(twin) == list(lines)]
+    for release, exit_code in wanted:
+        if (release, exit_code) not in have:
+            yield f"{recording.release} {recording.case} ({how}): lacks {release} with exit code {exit_code}"
+    if found.from_beginning:
+        text = "".join(lines)
+        for candidate in found.candidates:
+            if not replayed(candidate, text):
+                yield f"{recording.release} {recording.case} ({how}): {candidate.release} does not print it once more"
+
+
+def main(seed: int) -> int:
+    """All of them. Exits 1 if anything is wrong."""
+    every = recordings()
+    twins = defaultdict(list)
+    for recording in every:
+        twins[recording.case].append(recording)
+    failed = 0
+    for how in CUTS:
+        chance = random.Random(seed)
+        sizes, times, wrong = [], [], []
+        for recording in every:
+            lines = cut(log_lines(recording), how, chance)
+            begun = time.perf_counter()
+            found = explain("".join(lines))
+            times.append(time.perf_counter() - begun)
+            sizes.append(len(found.candidates))
+            wrong += problems(recording, lines, found, how, twins[recording.case])
+        sys.stdout.write(
+            f"{how}: {len(every)} logs, {len(wrong)} wrong, candidates: median {statistics.median(sizes):g}, most {max(sizes)};"
+            f" ms: median {1000 * statistics.median(times):.0f}, most {1000 * max(times):.0f}\n"
+        )
+        sys.stdout.writelines(f"  {line}\n" for line in wrong)
+        sys.stdout.flush()
+        failed += len(wrong) if how != "head missing" else 0
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1))

@@ -1,0 +1,355 @@
+"""What a bundle can be: files of any name and form, archives, a must-gather; and what is taken of each object."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+
+import pytest
+
+from simulator.cluster.objects import Budget
+from simulator.manager.releases import DEFAULT
+from simulator.reading import InputError
+from simulator.scenario import load_cluster, load_host
+from simulator.snapshot.bundle import read_bundle, read_world_or_bundle
+from tests.snapshot.made import as_kubectl_prints, lay_out, manager_daemonset, run_host_script, save, saved_objects
+
+ENV = {"NODE_NAME": "gpu-1"}
+DESCRIBED = """\
+Name:               gpu-1
+Roles:              <none>
+Labels:             beta.kubernetes.io/arch=amd64
+                    kubernetes.io/hostname=gpu-1
+                    nvidia.com/gpu.count=2
+                    nvidia.com/gpu.deploy.driver=true
+                    nvidia.com/gpu.deploy.mig-manager=
+Annotations:        csi.volume.kubernetes.io/nodeid: {"csi.example.com":"gpu-1"}
+                    nvidia.com/gpu-driver-upgrade-enabled: true
+CreationTimestamp:  Thu, 01 Jan 2026 00:00:00 +0000
+Taints:             node.kubernetes.io/unschedulable:NoSchedule
+Unschedulable:      true
+Conditions:
+  Type             Status  LastHeartbeatTime                 Reason                       Message
+  ----             ------  -----------------                 ------                       -------
+  Ready            True    Thu, 01 Jan 2026 00:00:00 +0000   KubeletReady                 kubelet is posting ready status
+Addresses:
+  InternalIP:  10.0.0.7
+Capacity:
+  cpu:             64
+  nvidia.com/gpu:  2
+System Info:
+  Machine ID:                 0123456789abcdef0123456789abcdef
+  Kernel Version:             5.15.0-130-generic
+  OS Image:                   Ubuntu 22.04.5 LTS
+  Architecture:               amd64
+Non-terminated Pods:          (2 in total)
+  Namespace                   Name                                CPU Requests  CPU Limits  Memory Requests  Memory Limits  Age
+  ---------                   ----                                ------------  ----------  ---------------  -------------  ---
+  gpu-operator                nvidia-driver-daemonset-c6b9x       0 (0%)        0 (0%)      0 (0%)           0 (0%)         3d
+  ml                          train-0                             0 (0%)        0 (0%)      0 (0%)           0 (0%)         3d
+Allocated resources:
+  Resource           Requests    Limits
+  nvidia.com/gpu     1           1
+Events:              <none>
+
+
+Name:               other
+Roles:              <none>
+Labels:             nvidia.com/gpu.count=9
+Unschedulable:      false
+"""
+LABELS = """\
+gpu-1
+- nvidia.com/gpu.present=true
+- nvidia.com/gpu.deploy.driver=true
+- feature.node.kubernetes.io/system-os_release.ID=rhcos
+
+other
+- nvidia.com/gpu.present=true
+
+"""
+LOG = """\
+[pod/{pod}/k8s-driver-manager] 2026-01-01T00:00:00Z time=2026-01-01T00:00:00Z level=info msg=Starting driver uninstallation process
+"""
+
+
+@pytest.fixture
+def cluster():
+    return load_cluster("container-node", "gpu-1")
+
+
+@pytest.fixture
+def must_gather(tmp_path, cluster):
+    """A must-gather of the GPU Operator: its names of files, with its gaps: no node object, pods of the operator only."""
+    folder = tmp_path / "nvidia-gpu-operator_20260101_0000"
+    folder.mkdir()
+    objects = saved_objects(cluster)
+    elsewhere = {**objects["pods"]["items"][0], "metadata": {"name": "elsewhere", "namespace": "gpu-operator"}}
+    elsewhere["spec"] = {**elsewhere["spec"], "nodeName": "other"}
+    objects["pods"]["items"].append(elsewhere)
+    texts = {
+        "version": "NVIDIA GPU Operator\nv26.3.1\n",
+        "must-gather.log": "Get the operator namespaces\n",
+        "gpu_nodes.labels": LABELS,
+        "gpu_nodes.descr": DESCRIBED,
+        "gpu_nodes.status": "NAME STATUS ROLES\ngpu-1 Ready <none>\n",
+        "gpu_operand_pods.yaml": as_kubectl_prints(objects["pods"], "yaml"),
+        "gpu_operand_ds.yaml": as_kubectl_prints(
+            {"kind": "DaemonSetList", "apiVersion": "apps/v1", "items": [manager_daemonset(ENV, DEFAULT)]}, "yaml"
+        ),
+        "cluster_policy.yaml": "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\nspec: {driver: {enabled: true}}\n",
+        "gpu_operand_pod_nvidia-driver-daemonset-c6b9x.log": LOG.format(pod="nvidia-driver-daemonset-c6b9x"),
+        "gpu_operand_pod_nvidia-device-plugin-daemonset-kq5tz.log": "[pod/nvidia-device-plugin-daemonset-kq5tz/c] level=info msg=Detected\n",
+        "gpu_operand_pod_elsewhere.log": LOG.format(pod="elsewhere"),
+        "gpu_operand_pod_nvidia-driver-daemonset-c6b9x.descr": "Name: x\nInit Containers:\n  k8s-driver-manager:\n",
+        "nvidia-bug-report_gpu-1.log.gz": "not read",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_must_gather(must_gather):
+    """Node from its description, pods and DaemonSets from the operator's namespace, the log of this node's pod."""
+    bundle = read_bundle(must_gather, node="gpu-1")
+    world = bundle.scenario.world
+    node = world.cluster.node
+    assert node.unschedulable
+    assert node.labels["nvidia.com/gpu.deploy.mig-manager"] == ""
+    assert node.annotations == {"nvidia.com/gpu-driver-upgrade-enabled": "true"}
+    assert len(world.host.pci) == 2
+    assert world.host.os["kernel"] == "5.15.0-130-generic"
+    assert {pod.full_name for pod in world.cluster.pods} >= {"ml/train-0", "gpu-operator/nvidia-driver-daemonset-c6b9x"}
+    assert all(pod.name != "elsewhere" for pod in world.cluster.pods)
+    assert [*bundle.logs] == ["gpu-operator/nvidia-driver-daemonset-c6b9x/k8s-driver-manager"]
+    assert bundle.cluster_policy["spec"] == {"driver": {"enabled": True}}
+    assert bundle.scenario.release == DEFAULT
+    assert any("only their names are listed (ml/train-0" in sentence for sentence in bundle.unseen)
+
+
+def test_a_list_of_labels_alone(must_gather):
+    """Without the description there are the labels."""
+    (must_gather / "gpu_nodes.descr").unlink()
+    world = read_bundle(must_gather, node="gpu-1").scenario.world
+    assert world.host.os == {"name": "RHCOS"}
+
+
+@pytest.mark.parametrize("form", ["tar", "tar.gz", "tar.xz", "zip"])
+def test_an_archive(must_gather, form, tmp_path):
+    """Of a must-gather, in any usual form: the same bundle."""
+    file = tmp_path / f"bundle.{form}"
+    if form == "zip":
+        with zipfile.ZipFile(file, "w") as packed:
+            for path in must_gather.iterdir():
+                packed.write(path, f"{must_gather.name}/{path.name}")
+    else:
+        with tarfile.open(file, f"w:{form.partition('.')[2]}") as packed:
+            packed.add(must_gather, must_gather.name)
+    assert read_bundle(file, node="gpu-1").scenario == read_bundle(must_gather, node="gpu-1").scenario
+
+
+def test_names_do_not_matter(tmp_path, cluster):
+    """Any name, any ending, several documents in a file, PowerShell's UTF-16, Windows' line ends."""
+    objects = saved_objects(cluster)
+    (tmp_path / "a.txt").write_text("\n---\n".join(as_kubectl_prints(objects[name], "yaml") for name in ("node", "pods")))
+    (tmp_path / "b").write_text(as_kubectl_prints(objects["daemonsets"], "json"), encoding="utf-16")
+    (tmp_path / "c.out").write_bytes(
+        as_kubectl_prints(manager_daemonset(ENV, DEFAULT), "yaml").replace("\n", "\r\n").encode("utf-8-sig")
+    )
+    (tmp_path / "notes.md").write_text("kind: Node")
+    bundle = read_bundle(tmp_path)
+    assert len(bundle.scenario.world.cluster.pods) == len(cluster.pods)
+    assert bundle.scenario.release == DEFAULT
+
+
+def test_a_single_file(tmp_path, cluster):
+    """The node alone."""
+    file = tmp_path / "node.yaml"
+    file.write_text(as_kubectl_prints(saved_objects(cluster)["node"], "yaml"))
+    assert read_world_or_bundle(file).scenario.world.cluster.node.labels == cluster.node.labels
+
+
+def test_what_may_be_a_world_is_not_read_without_end(tmp_path):
+    """A key `host` makes a file no world yet."""
+    file = tmp_path / "x.yaml"
+    file.write_text("kind: Pod\nhost: x\n" + "a: b\n" * 1_000_000)
+    with pytest.raises(InputError, match="holds more YAML than is read at once"):
+        read_world_or_bundle(file)
+
+
+def test_a_host_alone(tmp_path):
+    """The script's output without any object: a node like the default one."""
+    file = tmp_path / "host.txt"
+    file.write_text(run_host_script(lay_out(load_host("runfile-580"), tmp_path / "root"), "--no-run"))
+    bundle = read_bundle(file)
+    assert bundle.scenario.world.host.modules == read_bundle(file).scenario.world.host.modules != ()
+    assert any("like the named cluster container-node" in sentence for sentence in bundle.assumed)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "holds no node"),
+        ("kind: Pod\nmetadata: {name: x}\n", "holds no node"),
+        ("a: [", "is no valid YAML"),
+        ('{"kind": ', "is no valid JSON"),
+        ("kind: Node\nmetadata: {name: 'a b'}\n", "impossible"),
+    ],
+)
+def test_what_is_no_bundle(tmp_path, text, problem):
+    """One clear error."""
+    file = tmp_path / "x.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=problem):
+        read_bundle(file)
+
+
+def test_what_is_not_there(tmp_path):
+    """One clear error."""
+    with pytest.raises(InputError, match="does not exist"):
+        read_bundle(tmp_path / "nowhere")
+
+
+def test_a_gzip_of_no_tar(tmp_path):
+    """One clear error."""
+    file = tmp_path / "x.gz"
+    file.write_bytes(gzip.compress(b"kind: Node\n"))
+    with pytest.raises(InputError, match="is no tar archive"):
+        read_bundle(file)
+
+
+# --- objects --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pod_of(tmp_path, cluster):
+    """The pod of a bundle with this pod and further objects."""
+
+    def read(pod, *, heartbeat="2026-01-01T00:00:00Z", **more):
+        node = saved_objects(cluster)["node"]
+        node["status"]["conditions"] = [{"lastHeartbeatTime": heartbeat}]
+        pod = {"kind": "Pod", "apiVersion": "v1", **pod}
+        pod.setdefault("spec", {})["nodeName"] = "gpu-1"
+        for name, document in ({"node": node, "pod": pod} | more).items():
+            (tmp_path / f"{name}.json").write_text(json.dumps(document))
+        (found,) = read_bundle(tmp_path).scenario.world.cluster.pods
+        return found
+
+    return read
+
+
+NAMED = {"name": "train", "namespace": "ml"}
+
+
+@pytest.mark.parametrize(("deleted", "termination"), [("2026-01-01T00:00:30Z", 1.0), ("2025-12-31T23:00:00Z", None)])
+def test_a_pod_that_is_terminating(pod_of, deleted, termination):
+    """One whose time was over when the node last gave a sign of life never goes."""
+    found = pod_of({"metadata": {**NAMED, "deletionTimestamp": deleted}})
+    assert (found.terminating, found.termination) == (True, termination)
+
+
+@pytest.mark.parametrize(
+    ("selector", "namespace", "allowed", "blocked"),
+    [
+        ({"matchLabels": {"app": "train"}}, "ml", 0, True),
+        ({"matchLabels": {"app": "train"}}, "ml", 1, False),
+        ({"matchLabels": {"app": "train"}}, "other", 0, False),
+        ({"matchLabels": {"app": "x"}}, "ml", 0, False),
+        ({}, "ml", 0, True),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["x", "train"]}]}, "ml", 0, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["train"]}]}, "ml", 0, False),
+        ({"matchExpressions": [{"key": "app", "operator": "Exists"}]}, "ml", 0, True),
+        ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, "ml", 0, False),
+        ({"matchExpressions": [{"key": "app", "operator": "?"}]}, "ml", 0, False),
+    ],
+)
+def test_a_disruption_budget(pod_of, selector, namespace, allowed, blocked):
+    """One that allows nothing now blocks the pods that it selects."""
+    budget = {
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": namespace},
+        "spec": {"selector": selector},
+        "status": {"disruptionsAllowed": allowed},
+    }
+    found = pod_of({"metadata": {**NAMED, "labels": {"app": "train"}}}, budget=budget)
+    assert found.budget == (Budget(None) if blocked else None)
+
+
+def test_the_owner_that_decides(pod_of):
+    """The controller, else the first; an impossible one is none."""
+    owners = [{"kind": "A", "name": "a", "apiVersion": "v1"}, {"kind": "B", "name": "b", "apiVersion": "x/v1", "controller": True}]
+    assert pod_of({"metadata": {**NAMED, "ownerReferences": owners}}).owner.kind == "B"
+    assert not pod_of({"metadata": {**NAMED, "ownerReferences": owners[:1]}}).owner.controller
+    assert pod_of({"metadata": {**NAMED, "ownerReferences": [{"kind": "A", "name": "\n"}]}}).owner is None
+
+
+def test_a_mirror_pod(pod_of):
+    """Its annotation stays, what it says goes."""
+    annotations = {"kubernetes.io/config.mirror": "d41d8cd98f00b204e9800998ecf8427e", "example.com/x": "y"}
+    assert pod_of({"metadata": {**NAMED, "annotations": annotations}}).annotations == {"kubernetes.io/config.mirror": ""}
+
+
+def test_claims(pod_of, tmp_path):
+    """Those that a pod refers to; one that was not saved is told."""
+    claim = {
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "ml"},
+        "status": {"allocation": {"devices": {"results": [{"driver": "gpu.nvidia.com", "pool": "x"}]}}},
+    }
+    other = {**claim, "metadata": {"name": "d", "namespace": "ml"}}
+    spec = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}, {"name": "x", "resourceClaimName": "gone"}]}
+    pod_of({"metadata": NAMED, "spec": spec}, claim=claim, other=other)
+    bundle = read_bundle(tmp_path)
+    assert [(claim.name, claim.drivers) for claim in bundle.scenario.world.cluster.resource_claims] == [("c", ("gpu.nvidia.com",))]
+    assert any("the resource claim ml/gone of pod train" in sentence for sentence in bundle.unseen)
+
+
+def test_an_old_server(tmp_path, cluster):
+    """What `kubectl get --raw /api/v1` says of evictions."""
+    resources = [{"name": "pods/eviction", "group": "policy", "version": "v1beta1", "kind": "Eviction"}]
+    folder = save(tmp_path / "b", cluster, api={"kind": "APIResourceList", "groupVersion": "v1", "resources": resources})
+    assert read_bundle(folder).scenario.world.cluster.eviction == "policy/v1beta1"
+
+
+def test_daemonsets_of_one_namespace(tmp_path, cluster):
+    """A must-gather has those of the operator's: there an owner that is missing is missing, elsewhere it is not known."""
+    objects = saved_objects(cluster)
+    elsewhere = json.loads(json.dumps(objects["pods"]["items"][0]))
+    elsewhere["metadata"]["namespace"] = "monitoring"
+    objects["pods"]["items"].append(elsewhere)
+    objects["daemonsets"]["items"] = [item for item in objects["daemonsets"]["items"] if "dcgm" in item["metadata"]["name"]]
+    folder = tmp_path / "b"
+    folder.mkdir()
+    for name in ("node", "pods", "daemonsets"):
+        (folder / f"{name}.json").write_text(json.dumps(objects[name]))
+    found = read_bundle(folder).scenario.world.cluster.daemonsets
+    assert found == {("gpu-operator", "nvidia-dcgm-exporter"), ("monitoring", "nvidia-operator-validator")}
+
+
+@pytest.mark.parametrize(
+    ("form", "start", "end", "between"), [("yaml", "items:\n", "kind: List", ""), ("json", '"items": [\n', "\n    ],", ",\n")]
+)
+def test_much_is_read_late(tmp_path, cluster, form, start, end, between):
+    """Of thousands of pods, as kubectl prints them, those of the node are parsed."""
+    objects = saved_objects(cluster)
+    text = as_kubectl_prints(objects["pods"], form)
+    items = text[text.index(start) + len(start) : text.index(end, text.index(start))]
+    others = items.replace("gpu-1", "other")
+    (tmp_path / "node").write_text(as_kubectl_prints(objects["node"], form))
+    (tmp_path / "pods").write_text(text.replace(items, between.join([items, *[others] * 2000])))
+    bundle = read_bundle(tmp_path)
+    assert len(bundle.scenario.world.cluster.pods) == len(cluster.pods)
+    assert not [sentence for sentence in bundle.unseen if "than is read at once" in sentence]
+
+
+def test_bytes_are_no_file(tmp_path):
+    """A member that is no text is passed over, and told."""
+    with tarfile.open(tmp_path / "b.tar", "w") as packed:
+        for name, data in {"node.yaml": b"kind: Node\nmetadata: {name: n}\n", "x.yaml": b"\xff"}.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            packed.addfile(info, io.BytesIO(data))
+    assert "x.yaml: no UTF-8 text (byte 0)" in read_bundle(tmp_path / "b.tar").unseen
