@@ -174,7 +174,6 @@ def steer(flow: ShellFlow, matcher: Matcher, found: ShellHarvest, chooser: Choos
         script.recorder = recorder  # type: ignore[attr-defined]
         try:
             script.main(("uninstall_driver",) if found.refused != "usage" else ())
-            run.exit_code = 0
         except Exit as ended:
             run.exit_code = ended.code
     except Cut:
