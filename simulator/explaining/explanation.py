@@ -118,7 +118,7 @@ def _departure(found: Sequence[Found], entries: Sequence[Entry], raws: Sequence[
     if not found:
         line = (entries or raws)[0]
         return Departure("", line.number, line.message, (), 0)
-    nearest = max((each.nearest for each in found), key=lambda each: each.position)
+    nearest = max((each.nearest for each in reversed(found)), key=lambda each: each.position)  # of equals the newest
     seen = [entry for entry in entries if entry.kind == (ECHO if nearest.release in SHELL_RELEASES else LOG)] or list(raws)
     line = nearest.beside or seen[min(nearest.position, len(seen) - 1)]
     return Departure(nearest.release, line.number, line.message, nearest.expected, nearest.position)

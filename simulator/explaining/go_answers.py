@@ -133,6 +133,7 @@ def harvest(entries: Iterable[Entry], raws: Iterable[Entry]) -> Harvest:
             found.usages = tuple(_usages(message))
             if message.startswith(m.FAILED_TO_CREATE_MANAGER + ": "):
                 found.client_failure = message.removeprefix(m.FAILED_TO_CREATE_MANAGER + ": ")
+        found.failed = found.failed or message in {m.ATTEMPTING_DRAIN, m.RETRYING_WITH_DRAIN}
         if entry.level != "info" or squeezed(message) in _FAILURE_FOLLOWS:
             found.failed = True
             for text in _words_of_errnos(entry.whole):
@@ -442,6 +443,7 @@ class GoAnswers(Answers):
         waits = {squeezed(entry.message) for entry in self.matcher.entries}
         if names or key == labels.CLIENT:
             needed = any(squeezed(m.WAITING_FOR_OPERAND % name) in waits for name in names)
+            needed = needed or any(wait.startswith(squeezed(f"Failed to wait for {name} to")) for name in names for wait in waits)
             needed = needed or (key == labels.CLIENT and any("daemonsetpods" in wait for wait in waits))
             needed = needed or (key == labels.DRA_DRIVER and any("GPUresourceclaim" in wait for wait in waits))
             return ("true",) if needed else ("",)

@@ -8,9 +8,10 @@ are possible, and both are found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from simulator.config import PREFLIGHT_CHECK
 from simulator.explaining.go_answers import Harvest
 from simulator.explaining.matching import Matcher, shown
 from simulator.explaining.shell_answers import ShellHarvest, ShellMatcher
@@ -21,7 +22,7 @@ from simulator.explore.choosing import Chooser, explored
 from simulator.manager.releases import Flow, ShellFlow
 
 _MOST_UNUSUAL: Final = 3
-_MOST_RUNS_BEFORE_BEGINNING: Final = 300
+_MOST_RUNS_BEFORE_BEGINNING: Final = 160
 """So many runs of one release are tried where the beginning of the log is missing."""
 MOST_RUNS: Final = 4000
 """So many runs of one release are tried."""
@@ -83,7 +84,10 @@ def shell_search(flow: ShellFlow, entries: Sequence[Entry], raws: Sequence[Entry
         matcher = ShellMatcher(entries, ECHO, started=started)
         return shell_steer(flow, matcher, found, chooser), matcher
 
-    return _search(flow.release.tag, attempt, raws if not entries else (), started=started)
+    out = _search(flow.release.tag, attempt, raws if not entries else (), started=started)
+    if found.refused == "usage" and raws[-1].message.strip() != PREFLIGHT_CHECK:  # it is printed at once, and then cut
+        return replace(out, candidates=tuple(replace(each, exit_code=None) for each in out.candidates))
+    return out
 
 
 def _search(tag: str, attempt: Callable[[Chooser], tuple[Run, Matcher]], raws: Sequence[Entry], *, started: bool) -> Found:

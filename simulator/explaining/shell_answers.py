@@ -86,7 +86,7 @@ def harvest(entries: Sequence[Entry], raws: Iterable[Entry]) -> ShellHarvest:
             found.namespaces[name] = namespace
         elif not entries and m.MISSING_NODE_NAME in raw.message:
             found.refused = "NODE_NAME"
-        elif not entries and raw.message.startswith("Usage:"):
+        elif not entries and raw.message.startswith(("Usage:", "Commands:", "  ")):
             found.refused = "usage"
     return found
 
@@ -240,7 +240,7 @@ class ShellAnswers(Answers):
             return ("true" if self._ever(m.WAITING % waits[key]) else "",)
         if key == NODE_TYPE:
             return ("gpu" if self._ever(m.RESTARTING_FLEET) or self._ever(m.SHUTTING_DOWN_FLEET) else "",)
-        return ("true",)
+        return ("" if not self.matcher.started and any("notlabeled" in line for line in self.found.said) else "true",)
 
     def blank(self, _key: str) -> Sequence[bool]:
         """A label that has its value already is told."""

@@ -46,7 +46,6 @@ _DECIDING: Final = (
 )
 _ENTERED: Final = ("get_node", "label_node", "wait_for_rdma", "wait_for_pods")
 """Functions that are no decision, but of which it has to be known that they ask."""
-_SILENT: Final = frozenset({"uncordon_k8s_node"})
 _VFIO_FAILED: Final = 1
 
 

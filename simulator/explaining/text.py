@@ -127,13 +127,14 @@ _BESIDE: Final = re.compile(
     r"evicting pod \S+/\S+|error when evicting pods?.*|panic: .*|WARNING: .*|"
     r"There are pending (?:nodes|pods).*|Following errors occurred.*|Warning: .*|"
     r"rmmod: .*|lsmod: .*|umount: .*|rm: cannot remove .*|libkmod: .*|Error: could not get list of modules.*|"
+    r"Commands:\Z|  (?:uninstall_driver|preflight_check)\Z|"
     r"/usr/local/bin/driver-manager: line \d+: .*|Usage: /usr/local/bin/driver-manager .*|"
     r"Could not unload NVIDIA driver kernel modules, driver is in use|stat: cannot statx '/run/mellanox.*|"
     r"Error from server.*|error: .*|The connection to the server .*|Unable to connect to the server: .*"
 )
 _FIRST_WORDS: Final = re.compile(
-    r"[A-Z][a-z]+ |NVIDIA|node/|pods?/|evicting|error|panic|WARNING|rmmod|lsmod|umount|rm:|libkmod|/usr/local/bin/driver|[IWEF]\d{4} |"
-    r"NODE_NAME|GPUDirect|nvidia|stat:|  File|Could|gdrdrv|mlx5"
+    r"[A-Z][a-z]+[: ]|NVIDIA|node/|pods?/|evicting|error|panic|WARNING|rmmod|lsmod|umount|rm:|libkmod|/usr/local/bin/driver|[IWEF]\d{4} |"
+    r"NODE_NAME|GPUDirect|nvidia|stat:|  File|  uninstall_driver|  preflight_check|Could|gdrdrv|mlx5"
 )
 
 

@@ -15,7 +15,7 @@ from simulator.explore.answers import Answers, Failure, Stay
 from simulator.explore.choosing import Chooser
 from simulator.gocompat import GoError, strerror
 from simulator.kube.clientset import Object
-from simulator.manager.steps import HOST_QUERY, PCI_DEVICES
+from simulator.manager.steps import HOST_QUERY
 from simulator.ports import ProcessResult, Request, Response
 
 _MODULE: Final = re.compile(r"/sys/module/([^/]+)(?:/refcnt)?\Z")
@@ -313,8 +313,3 @@ class LazyVariables(Mapping[str, str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def vendor_path(address: str) -> str:
-    """Where the vendor of a PCI function stands."""
-    return f"{PCI_DEVICES}/{address}/vendor"
