@@ -158,7 +158,8 @@ def _files(files: Iterable[File]) -> dict[str, Any]:
 
 
 def _package(package: Package) -> str | dict[str, Any]:
-    return package.version if package.status == "ii" else {"version": package.version, "status": package.status}
+    document = {"version": package.version, **_differing(package, "status", "auto", "depends")}
+    return package.version if len(document) == 1 else document
 
 
 def _stands_under_gpus(function: PciFunction) -> bool:

@@ -1,0 +1,72 @@
+"""`dmsim host plan`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simulator.cli.main import main
+
+
+def test_text(capsys):
+    """Lists, then numbered commands."""
+    assert main(["host", "plan", "ubuntu-24.04-driver-580-open"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ubuntu-24.04-driver-580-open: how to free its GPUs for vfio-pci\n\nremove (8):\n")
+    assert "\n1. ask apt what it would do\n     apt-get -s " in out
+    assert "\nnot known:\n" in out
+
+
+def test_markdown(capsys):
+    """Tables and fences; a step's expectation stands below it."""
+    assert main(["host", "plan", "removed-not-purged", "-o", "markdown"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# Free the GPUs of removed-not-purged for vfio-pci\n\n## Remove\n\n| package | role | why |\n")
+    assert "| `libnvidia-compute-580:i386` | driver (rc) |" in out
+    assert out.count("```sh") == out.count("    ```\n")
+
+
+def test_json(capsys):
+    """A format version and all of the plan."""
+    assert main(["host", "plan", "converged-gpu-rdma", "-o", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["format"] == 1
+    assert document["purge"] == [item["name"] for item in (*document["remove"], *document["along"])]
+    assert {item["name"] for item in document["keep"]} >= {"doca-ofed", "rdma-core"}
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_a_host_with_nothing_to_remove(form, capsys):
+    """It says so."""
+    assert main(["host", "plan", "clean", "-o", form]) == 0
+    out = capsys.readouterr().out
+    assert '"steps": []' in out if form == "json" else "othing to remove is known on this host" in out
+
+
+def test_a_world_s_host(tmp_path, capsys):
+    """By name or written in place."""
+    world = tmp_path / "w.yaml"
+    world.write_text("host: converged-gpu-rdma\nenv: {NODE_NAME: gpu-1}\n")
+    assert main(["host", "plan", str(world)]) == 0
+    assert capsys.readouterr().out.startswith("converged-gpu-rdma: ")
+
+
+def test_bad_input(tmp_path, capsys):
+    """One message with file, place and mend; exit 2."""
+    host = tmp_path / "h.yaml"
+    host.write_text("packages: {nvidia-smi: {version: '1', state: rc}}\n")
+    assert main(["host", "plan", str(host)]) == 2
+    assert 'packages.nvidia-smi has the unknown key "state"' in (said := capsys.readouterr().err), said
+    assert main(["host", "plan", "converged"]) == 2
+    assert "did you mean converged-gpu-rdma" in capsys.readouterr().err
+
+
+def test_a_terminal_cannot_be_steered(tmp_path, capsys):
+    """Control characters of names are shown escaped, and words are quoted."""
+    host = tmp_path / "h.yaml"
+    host.write_text('os: {name: Ubuntu}\npackages: {"nvidia-driver\\u001b[31m": "1", "nvidia-utils-1;reboot": "1"}\n')
+    assert main(["host", "plan", str(host)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "purge" not in out
