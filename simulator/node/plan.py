@@ -21,7 +21,7 @@ from simulator.host import modprobe
 from simulator.host.spec import HostSpec
 from simulator.node import apt
 from simulator.node.machine import NOUVEAU, NVIDIA, Machine
-from simulator.node.packages import DRIVER_MODULES
+from simulator.node.packages import DKMS_TREE, DRIVER_MODULES
 from simulator.node.roles import UNKNOWN, role_of
 
 DPKG: Final = "dpkg"
@@ -173,8 +173,8 @@ def _returns(host: HostSpec, remove: Iterable[Item]) -> Iterator[Return]:
     gpus = [function for function in host.pci if function.is_gpu]
     if built:
         yield Return(", ".join(built), "builds nvidia.ko again for every kernel that is installed later")
-    if any(path.startswith("/var/lib/dkms/nvidia") for path in _paths(host)):
-        yield Return("/var/lib/dkms/nvidia", "DKMS builds from this tree for new kernels, whether a package is left or not")
+    if any(path.startswith(DKMS_TREE) for path in _paths(host)):
+        yield Return(DKMS_TREE, "DKMS builds from this tree for new kernels, whether a package is left or not")
     if NVIDIA in host.installable and gpus:
         if modprobe.is_blacklisted(live.tree, NVIDIA):
             if can_load:
