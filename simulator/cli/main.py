@@ -17,4 +17,98 @@ SUBCOMMANDS: Final = {
     "run": "one run of a release against a host and a cluster",
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
     "hosts import": "a host file from a container image, a root directory or a tar archive",
+    "snapshot": "a world file of your own node, from its cluster, saved objects, a must-gather",
+    "snapshot host-script": "the read-only script that shows dmsim a node's host",
     "host plan": "what to remove from a host so that its GPUs are free for vfio-pci, and what must stay: as commands",
+    "replay": "replay recordings of the real program on the model",
+    "record": "record what a real driver-manager image does",
+    "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
+    "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
+    "predict": "what a release will do to a node: verdict, host or container driver, pods, modules, cordon, labels, settings",
+    "diagnose": "what happened on a node, what is left over, and the commands that mend it",
+    "compare": "what changes between two releases, and by which named change",
+    "explain": "from a log to the releases and decisions that print it, the node's state, and what comes next",
+    "resource-names": "what the sandbox device plugin calls each NVIDIA device of a pci.ids file",
+    "node run": "a node over time: a chart of the GPU Operator on a host, and what people do to it",
+    "serve": "a cluster over HTTP, for kubectl and other clients",
+    "releases": "the supported releases: charts, named changes, quirks, steps",
+}
+"""Name, of one word or two -> what it does. The module is `simulator.cli.<name>` with `add_arguments` and `run`."""
+
+OK: Final = 0
+CHECK_FAILED: Final = 1
+BAD_INPUT: Final = 2
+
+_LISTING: Final = """\
+commands (each has --help):
+{}
+
+try this first:
+  dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
+""".format("\n".join(f"  {name:<20} {text}" for name, text in SUBCOMMANDS.items()))
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose errors are one line, on standard error, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """One message, and where help is."""
+        self.exit(BAD_INPUT, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run dmsim with arguments; returns the exit code."""
+    parser = Parser(
+        prog="dmsim",
+        usage="dmsim [-h] [--version] COMMAND ...",
+        description="A faithful model of NVIDIA's k8s-driver-manager.",
+        epilog=_LISTING,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"dmsim {__version__}")
+    name, rest = (argv[0], argv[1:]) if argv else ("--help", ())
+    if name.startswith("-"):
+        parser.parse_args([name, *rest])
+        return OK
+    if f"{name} {' '.join(rest[:1])}" in SUBCOMMANDS:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    elif name not in SUBCOMMANDS:
+        parser.error(f'there is no subcommand "{name}"; {nearest(name, SUBCOMMANDS)}')
+    module = importlib.import_module("simulator.cli." + name.replace("-", "_").replace(" ", "_"))
+    sub = Parser(
+        prog=f"dmsim {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    module.add_arguments(sub)
+    try:
+        return int(module.run(sub.parse_args(rest)))
+    except InputError as error:
+        sys.stderr.write(f"dmsim {name}: {error}\n")
+        return BAD_INPUT
+
+
+def entry() -> NoReturn:
+    """The console script. A reader that goes away early (`| head`) is no error.
+
+    What the output's encoding has no character for, and bytes of the input that were no UTF-8, are written escaped.
+    """
+    if sys.stdout is None:
+        sys.stderr.write("dmsim: standard output is closed\n")
+        sys.exit(BAD_INPUT)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = OK
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.stderr.write(f"dmsim: standard output cannot be written: {error.strerror}\n")
+        code = BAD_INPUT
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -199,6 +199,88 @@ def test_the_left_over_label_story():
     assert label == [(0, '"pre-installed"'), (1800, ""), (2100, '"true"')]
 
 
+ANY_ACT = st.sampled_from(
+    [
+        {"label": {"nvidia.com/gpu.workload.config": "container"}},
+        {"label": {"nvidia.com/gpu.workload.config": "vm-passthrough"}},
+        {"label": {"nvidia.com/gpu.workload.config": "vm-vgpu"}},
+        {"label": {"nvidia.com/gpu.workload.config": None}},
+        {"label": {"nvidia.com/gpu.deploy.driver": None}},
+        {"label": {"nvidia.com/gpu.deploy.driver": "pre-installed"}},
+        {"label": {"nvidia.com/gpu.deploy.operands": "false"}},
+        {"label": {"nvidia.com/gpu.deploy.operands": None}},
+        {"label": {"feature.node.kubernetes.io/pci-10de.present": None}},
+        {"cordon": True},
+        {"cordon": False},
+        {"purge": ["nvidia-*", "libnvidia-*"]},
+        {"purge": ["nvidia-utils-*"]},
+        {"purge": ["nvidia-dkms-580-open"]},
+        {"autoremove": True},
+        {"mark_manual": ["nvidia-utils-580"]},
+        {"update_initramfs": "all"},
+        {"update_initramfs": "newest"},
+        {"nvidia_uninstall": True},
+        {"write": {"/etc/modprobe.d/x.conf": "blacklist nvidia\n"}},
+        {"remove": ["/etc/modprobe.d", "/usr/bin"]},
+        {"reboot": None},
+        {"reboot": {"takes": 1}},
+        {"reboot": {"kernel": "6.8.0-100-generic"}},
+        {"reboot": {"kernel": "6.8.0-79-generic"}},
+        {"delete_pods": ["nvidia-"]},
+        {"values": {"driver": True}},
+        {"values": {"sandbox_workloads": False}},
+        {"values": {"sandbox_workloads": True, "vgpu_manager": True}},
+        {"restart_operator": True},
+    ]
+)
+ANY_STORY = st.fixed_dictionaries(
+    {
+        "host": st.sampled_from(
+            [
+                "clean",
+                "ubuntu-24.04-driver-580-open",
+                "converged-gpu-rdma",
+                "runfile-580",
+                "container-driver-loaded",
+                "nouveau-bound",
+            ]
+        ),
+        "chart": st.sampled_from(["v22.9.0", "v25.3.4", "v26.3.1", "v26.7.0"]),
+        "variant": st.sampled_from(["stock", "passthrough", "container", "vgpu"]),
+        "operator": st.sampled_from(["old", "new"]),
+        "until": st.just(900),
+        "steps": st.lists(st.tuples(st.integers(0, 800), ANY_ACT), max_size=6).map(
+            lambda pairs: [{"at": at, **act} for at, act in sorted(pairs, key=lambda pair: pair[0])]
+        ),
+    }
+)
+
+
+@settings(max_examples=25)
+@given(ANY_STORY)
+def test_any_story_plays(story):
+    """Or is refused with a place. Entries are in order, no subject becomes what it is, and the last entries are the node's end."""
+    try:
+        played = play(read_story(Place(story, "story.yaml"), Path()))
+    except InputError as error:
+        if not error.place.startswith("steps["):
+            raise
+        return
+    entries = played.timeline.entries
+    assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
+    now: dict[tuple[str, str], str] = {}
+    for entry in entries:
+        if entry.lane not in {ACTS, DRIVER_MANAGER, HOST}:
+            assert now.get((entry.lane, entry.subject), "") != entry.text, entry
+            now[entry.lane, entry.subject] = entry.text
+    assert {subject: text for (lane, subject), text in now.items() if lane == ALLOCATABLE and text} == played.allocatable
+    assert {
+        subject: text for (lane, subject), text in now.items() if lane == LABELS and text and subject != "spec.unschedulable"
+    } == {key: f'"{value}"' for key, value in played.labels.items()}
+    for run in played.timeline.runs:
+        assert run.verdict == "still running" or run.ended <= played.story.until
+
+
 def test_what_apt_did_is_said():
     """How many packages went, and which came instead."""
     acts = "[{at: 10, purge: [nvidia-dkms-580-open]}, {at: 20, autoremove: true}, {at: 30, update_initramfs: newest}]"
