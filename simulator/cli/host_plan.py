@@ -7,7 +7,7 @@ description does not show. Nothing is run.
 Example:
   dmsim host plan converged-gpu-rdma
   dmsim host plan my-host.yaml -o markdown > runbook.md
-  dmsim hosts import --image my-node-image -o my-host.yaml && dmsim host plan my-host.yaml
+  dmsim hosts import / -o my-host.yaml && dmsim host plan my-host.yaml
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from simulator.host.spec import HostSpec
 from simulator.node.plan import plan
 from simulator.reading import printable, read_document
 from simulator.report import host_plan as report
-from simulator.scenario import find, load_host, read_scenario
+from simulator.scenario import find, load_host, names, read_scenario
+from simulator.snapshot.bundle import read_world_or_bundle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("host", metavar="NAME|FILE", help="a named host, a host file, or a world file: its host")
+    parser.add_argument(
+        "host", metavar="HOST", help="a named host, a host file, a world file, or a bundle that dmsim snapshot reads"
+    )
     add_output(parser, "markdown", "json")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print it. Exits 0, also where nothing is to be removed."""
-    made = plan(_host(options.host))
+    made = plan(*_host(options.host))
     if options.output == "json":
         sys.stdout.write(json.dumps(report.document(made), indent=2) + "\n")
         return 0
@@ -43,7 +46,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _host(reference: str) -> HostSpec:
-    path: Path = find(reference, "hosts", "host")
-    place = read_document(path)
-    return read_scenario(place, path.parent).world.host if place.has("host") else load_host(reference)
+def _host(reference: str) -> tuple[HostSpec, tuple[str, ...]]:
+    """The host, and what of it could not be seen. Raises InputError."""
+    if reference in names("hosts"):
+        return load_host(reference), ()
+    path = Path(reference)
+    if path.suffix in {".yaml", ".yml", ".json"} or not path.exists():
+        place = read_document(find(reference, "hosts", "host"))
+        if place.has("host"):
+            return read_scenario(place, path.parent).world.host, ()
+        if not place.has("apiVersion"):
+            return load_host(reference), ()
+    bundle = read_world_or_bundle(path)
+    return bundle.scenario.world.host, bundle.unseen

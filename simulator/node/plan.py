@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -115,8 +115,8 @@ class Plan:
         return tuple(item.name for item in (*self.remove, *self.along))
 
 
-def plan(host: HostSpec) -> Plan:
-    """The plan for a host."""
+def plan(host: HostSpec, unseen: Sequence[str] = ()) -> Plan:
+    """The plan for a host. `unseen`: what whoever described it says could not be seen."""
     system = _system(host)
     known = {name: package for name, package in host.packages.items() if package.status != apt.MERELY_KNOWN and _NAME.match(name)}
     chosen = [name for name in known if role_of(name).goes]
@@ -136,7 +136,7 @@ def plan(host: HostSpec) -> Plan:
         keep,
         returns,
         tuple(_steps(host, system, remove, with_them, keep, uninstaller)),
-        tuple(_unknown(host, system, known, remove, keep, uninstaller)),
+        (*_unknown(host, system, known, remove, keep, uninstaller), *unseen),
     )
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from simulator.cli.main import main
+from simulator.snapshot.bundle import read_world_or_bundle
 
 
 def test_text(capsys):
@@ -52,6 +53,19 @@ def test_a_world_s_host(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("converged-gpu-rdma: ")
 
 
+def test_a_bundle_s_host(tmp_path, capsys):
+    """Saved objects without a host: nothing is known of packages, and the plan passes on what could not be seen."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1", "labels": {"nvidia.com/gpu.present": "true"}}}
+    (tmp_path / "node.json").write_text(json.dumps(node))
+    unseen = read_world_or_bundle(tmp_path).unseen
+    assert unseen
+    for reference in (tmp_path, tmp_path / "node.json"):
+        assert main(["host", "plan", str(reference), "-o", "json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["purge"] == []
+        assert set(unseen) <= set(document["unknown"])
+
+
 def test_bad_input(tmp_path, capsys):
     """One message with file, place and mend; exit 2."""
     host = tmp_path / "h.yaml"
@@ -60,6 +74,11 @@ def test_bad_input(tmp_path, capsys):
     assert 'packages.nvidia-smi has the unknown key "state"' in (said := capsys.readouterr().err), said
     assert main(["host", "plan", "converged"]) == 2
     assert "did you mean converged-gpu-rdma" in capsys.readouterr().err
+    assert main(["host", "plan", str(tmp_path / "missing.yaml")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main(["host", "plan", str(tmp_path / "empty")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_terminal_cannot_be_steered(tmp_path, capsys):
