@@ -65,17 +65,20 @@ Feature: What a host's administrator does to it, and what comes back
   Rule: A module that DKMS builds comes back with the next kernel
     H9: not with the next reboot; the module that is on the disk already is what that loads.
 
-    Scenario Outline: A tree that is left over
-      Given the host "runfile-580"
-      And after 9 minutes an administrator writes "PACKAGE_NAME=nvidia" into /var/lib/dkms/nvidia/580.82.07/source/dkms.conf
-      And after 10 minutes an administrator reboots the machine into kernel <kernel>
+    Scenario Outline: A tree that is left over, with no package left
+      Given the host "ubuntu-24.04-driver-580-open"
+      And after 10 minutes an administrator purges "nvidia-* libnvidia-*"
+      And after 10 minutes an administrator writes "PACKAGE_NAME=nvidia" into /var/lib/dkms/nvidia/580.82.07/source/dkms.conf
+      And after 11 minutes an administrator reboots the machine into kernel <kernel>
       When the node runs for 25 minutes
-      Then all GPUs are on "<driver>"
+      Then the exit code is <code>
+      And the log says nothing of "Host driver detected"
+      And all GPUs are on "<driver>"
 
       Examples:
-        | kernel            | driver |
-        | 6.8.0-79-generic  | nvidia |
-        | 6.8.0-100-generic | nvidia |
+        | kernel            | code | driver   |
+        | 6.8.0-79-generic  | 0    | vfio-pci |
+        | 6.8.0-100-generic | 1    | nvidia   |
 
     Scenario: Without DKMS the new kernel has no driver, though everything else of it is still installed
       Given the host "runfile-580"

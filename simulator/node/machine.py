@@ -67,6 +67,7 @@ class Machine:
         self._driver_s = {user for module in spec.modules if module.name in parts.DRIVER_MODULES for user in module.used_by}
         self._driver_s |= set(parts.DRIVER_MODULES)
         """Modules that are there only with the driver: its own, and those that use them."""
+        self._built_by_dkms = tuple(module for module in spec.installable if module in parts.DRIVER_MODULES) or parts.DRIVER_MODULES
         self._pod_exists = pod_exists
         self.live = self._start(spec)
         """The running host. Each boot makes another one."""
@@ -145,6 +146,7 @@ class Machine:
             self.remove(self._programs_named("nvidia-smi"))
         if parts.MODULES in lost:
             self._remove_modules()
+            self.remove([parts.DKMS_TREE])
         if parts.CONFIGURATION in lost:
             self.remove(parts.CONFIGURATION_FILES)
             self.update_initramfs(every=False)  # what the package's postrm does
@@ -174,7 +176,7 @@ class Machine:
             raise InputError("", "", f"{self.spec.name} has no nvidia-uninstall", "purge the packages instead")
         for name in parts.INSTALLER_PROGRAMS:
             self.remove(self._programs_named(name))
-        self.remove(parts.INSTALLER_FILES)
+        self.remove((*parts.INSTALLER_FILES, parts.DKMS_TREE))
         self._remove_modules()
         unloaded = []
         for module in parts.DRIVER_MODULES:
@@ -205,10 +207,8 @@ class Machine:
         """Down and up again, into another kernel if one is named; one that is not there is installed first."""
         kernel = kernel or self.kernel
         if kernel not in self._installable:
-            modules = self.spec.installable
-            if not parts.builds_modules(self.spec):
-                modules = tuple(module for module in modules if module not in parts.DRIVER_MODULES)
-            self._installable[kernel] = modules
+            modules = tuple(module for module in self.spec.installable if module not in parts.DRIVER_MODULES)
+            self._installable[kernel] = (*modules, *(self._built_by_dkms if parts.builds_modules(self.spec) else ()))
             self._initramfs[kernel] = self._built(kernel)
         os = self.spec.os if kernel == self.kernel else {**self.spec.os, "kernel": kernel}
         spec = self.spec = replace(self.spec, os=os, installable=self._installable[kernel])

@@ -209,7 +209,7 @@ SECTIONS: Final = (
                 "with the next kernel; what the next reboot loads is the module that is on the disk already",
                 "dkms; general knowledge, not proved here beyond the model",
                 HOSTS,
-                ((BREAKING, "Rebooted with the DKMS packages left"), (ITSELF, "A tree that is left over"), (ITSELF, "Without DKMS the new kernel has no driver, though everything else of it is still installed")),
+                ((BREAKING, "Rebooted with the DKMS packages left"), (ITSELF, "A tree that is left over, with no package left"), (ITSELF, "Without DKMS the new kernel has no driver, though everything else of it is still installed")),
             ),
             Row(
                 ("H10",),

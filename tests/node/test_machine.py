@@ -206,3 +206,19 @@ def test_nvidia_fs_dkms_builds_no_driver():
     host.purge(["nvidia-driver-580-open", "nvidia-dkms-580-open", "nvidia-peermem-loader"])
     host.reboot("6.8.0-100-generic")
     assert drivers(host) == {""}
+
+
+def test_the_driver_s_own_removal_takes_its_tree_of_dkms_along():
+    """As the package's prerm and the installer do; one that is left over builds for the next kernel."""
+    for name in (PACKAGED, "runfile-580"):
+        host = machine(name)
+        host.write("/var/lib/dkms/nvidia/580.82.07/source/dkms.conf", "x")
+        if name == PACKAGED:
+            host.purge(["nvidia-*", "libnvidia-*"])
+        else:
+            host.nvidia_uninstall()
+        host.reboot("6.8.0-100-generic")
+        assert drivers(host) == {""}
+    host.write("/var/lib/dkms/nvidia/580.82.07/source/dkms.conf", "x")
+    host.reboot("6.8.0-110-generic")
+    assert drivers(host) == {"nvidia"}
