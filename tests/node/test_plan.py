@@ -191,10 +191,9 @@ def test_the_plan_of_a_real_root_is_carried_out(docker_engine):
     )
 
     def run(command):
-        code, output = container.exec_run(
-            ["sh", "-c", command.replace("sudo ", "")], environment={"DEBIAN_FRONTEND": "noninteractive"}
-        )
-        return code, output.decode().splitlines()
+        words = ["sh", "-c", command.replace("sudo ", "")]
+        code, (out, _) = container.exec_run(words, environment={"DEBIAN_FRONTEND": "noninteractive"}, demux=True)
+        return code, (out or b"").decode().splitlines()
 
     try:
         steps = {step.title: step.commands[0] for step in made.steps}
@@ -203,7 +202,7 @@ def test_the_plan_of_a_real_root_is_carried_out(docker_engine):
         assert {tuple(line.split()) for line in answer} == {("Purg", name) for name in made.names}
         assert run(steps["purge exactly these"] + " -y")[0] == 0
         left = run(steps["no package of the list is left"])[1]
-        assert [line for line in left if line.split()[0] not in {"un", "dpkg-query:"}] == []
+        assert [line for line in left if line.split()[0] != "un"] == []
         gone = {line.split()[1] for line in run("apt-get -s autoremove")[1] if line.startswith("Remv")}
         assert gone.isdisjoint(item.name for item in made.keep)
         assert run(next(command for command in commands(made) if "chroot" in command))[1][-1] == "127"
