@@ -64,6 +64,7 @@ _HOST_CHECK: Final = (
 )
 _AUTOLOAD: Final = ("/etc/modules-load.d/", "/usr/lib/modules-load.d/", "/etc/modules", "/etc/initramfs-tools/modules")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+._~-]*(:[a-z0-9-]+)?\Z")
+_NEWEST: Final = "`update-initramfs -u` renews only the newest kernel's"
 _UNINSTALLER: Final = "nvidia-uninstall"
 _INSTALLER_LOG: Final = "/var/lib/nvidia/log"
 
@@ -127,7 +128,7 @@ def plan(host: HostSpec, unseen: Sequence[str] = ()) -> Plan:
     remove = tuple(items[name] for name in chosen)
     with_them = tuple(Item(name, items[name].role, needing, items[name].status) for name in along)
     uninstaller = _program(host, _UNINSTALLER)
-    returns = tuple(_returns(host, remove))
+    returns = tuple(_returns(host, system, remove))
     return Plan(
         host.name,
         system,
@@ -164,7 +165,7 @@ def _program(host: HostSpec, name: str) -> str:
 # --- what comes back -----------------------------------------------------------------------------------------------
 
 
-def _returns(host: HostSpec, remove: Iterable[Item]) -> Iterator[Return]:
+def _returns(host: HostSpec, system: str, remove: Iterable[Item]) -> Iterator[Return]:
     there = [item for item in remove if item.status != apt.CONFIGURATION_LEFT]
     modules = [item.name for item in there if item.role == "kernel module"]
     built = [name for name in modules if "dkms" in name or name.startswith("akmod")]
@@ -197,11 +198,9 @@ def _returns(host: HostSpec, remove: Iterable[Item]) -> Iterator[Return]:
     for file in host.files:
         if file.path.startswith(_AUTOLOAD) and "nvidia" in file.text:
             yield Return(file.path, "names the module to be loaded at boot, past a blacklist")
-    if there or NVIDIA in host.installable:
-        yield Return(
-            "each kernel's initramfs",
-            "holds modules and modprobe.d as they were when it was built; `update-initramfs -u` renews only the newest kernel's",
-        )
+    if system != IMAGE and (there or NVIDIA in host.installable):
+        one = "`dracut -f` renews only the running kernel's" if system in {RPM, ZYPPER} else _NEWEST
+        yield Return("each kernel's initramfs", f"holds modules and modprobe.d as they were when it was built; {one}")
 
 
 def _paths(host: HostSpec) -> Iterator[str]:
@@ -324,7 +323,7 @@ def _unknown(
         seen = "" if uninstaller else "; list them before you trust this plan (dpkg-query -W or rpm -qa), and import the host again"
         yield f"which packages are installed: the description shows none{seen}"
     elif host.packages:
-        yield "packages whose names do not show that they have to do with GPUs: a description may leave them out; apt's own answer counts"
+        yield "packages whose names do not show that they have to do with GPUs: a description may leave them out; the package manager's own answer counts"
     if smi and not uninstaller and not any(item.role == "nvidia-smi" for item in remove) and system != IMAGE:
         yield f"where {smi} comes from: no package here brings it, and there is no {_UNINSTALLER}; ask `dpkg -S {smi}` or `rpm -qf {smi}`"
     if (

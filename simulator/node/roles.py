@@ -102,9 +102,14 @@ ROLES: Final = (
         "builds nvidia.ko again for every new kernel, and its nvidia.ko of today is loaded at boot for the GPU that is found",
         goes=True,
         patterns=(
-            "nvidia-dkms-*", "nvidia-kernel-*dkms", "nvidia-open-kernel-dkms", "nvidia-*-kernel-dkms", "kmod-nvidia*", "akmod-nvidia*",
-            "nvidia-*-kmp-*", "nvidia-kernel-[0-9]*", "nvidia-open-kernel-[0-9]*",
+            "nvidia-dkms-*", "nvidia-kernel-*dkms", "nvidia-open-kernel-dkms", "nvidia-*-kernel-dkms", "kmod-nvidia*dkms", "akmod-nvidia*",
         ),
+    ),
+    Role(
+        "kernel module",
+        "its nvidia.ko, built beforehand, is loaded at boot for the GPU that is found",
+        goes=True,
+        patterns=("kmod-nvidia*", "nvidia-*-kmp-*", "nvidia-kernel-[0-9]*", "nvidia-open-kernel-[0-9]*"),
     ),
     Role(
         "kernel module's source",

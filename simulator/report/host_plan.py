@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from simulator.node.plan import Item, Plan
+from simulator.node.plan import IMAGE, Item, Plan
 
 FORMAT: Final = 1
 _SECTIONS: Final = (
@@ -16,6 +16,7 @@ _SECTIONS: Final = (
 )
 """Field of a plan -> its heading."""
 _NOTHING: Final = "nothing to remove is known on this host"
+_PART_OF_IMAGE: Final = "what is on this host is part of its image: no command here removes it"
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def text(plan: Plan) -> Iterator[str]:
     """For a terminal: lists, then the commands in their order."""
     yield f"{plan.host}: how to free its GPUs for vfio-pci"
     if not plan.steps:
-        yield f"\n{_NOTHING}"
+        yield f"\n{_without_steps(plan)}"
     for field, heading in _SECTIONS:
         if items := _items(plan, field):
             yield f"\n{heading} ({len(items)}):"
@@ -55,7 +56,8 @@ def markdown(plan: Plan) -> Iterator[str]:
     """For a runbook or a ticket."""
     yield f"# Free the GPUs of {_cell(plan.host)} for vfio-pci"
     if not plan.steps:
-        yield f"\n{_NOTHING[0].upper()}{_NOTHING[1:]}."
+        said = _without_steps(plan)
+        yield f"\n{said[0].upper()}{said[1:]}."
     for field, heading in _SECTIONS:
         if items := _items(plan, field):
             yield f"\n## {heading[0].upper()}{heading[1:]}\n"
@@ -82,6 +84,10 @@ def markdown(plan: Plan) -> Iterator[str]:
         yield "\n## Not known\n"
         for line in plan.unknown:
             yield f"* {_cell(line)}"
+
+
+def _without_steps(plan: Plan) -> str:
+    return _PART_OF_IMAGE if plan.system == IMAGE else _NOTHING
 
 
 def _items(plan: Plan, field: str) -> Sequence[Item]:

@@ -45,6 +45,12 @@ def test_a_host_with_nothing_to_remove(form, capsys):
     assert '"steps": []' in out if form == "json" else "othing to remove is known on this host" in out
 
 
+def test_a_host_that_is_an_image(capsys):
+    """There are no commands; it says why."""
+    assert main(["host", "plan", "fedora-atomic-nvidia"]) == 0
+    assert "what is on this host is part of its image: no command here removes it" in capsys.readouterr().out
+
+
 def test_a_world_s_host(tmp_path, capsys):
     """By name or written in place."""
     world = tmp_path / "w.yaml"

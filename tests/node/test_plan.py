@@ -104,6 +104,7 @@ def test_a_dgx_keeps_platform_fabric_and_kernel():
         ("nvidia-cuda-toolkit", "cuda toolkit"),
         ("nvidia-something-new", "unknown"),
         ("bash", "unrelated"),
+        ("kmod-nvidia-open-dkms", "kernel module"),
     ],
 )
 def test_roles(name, role):
@@ -178,6 +179,7 @@ def test_an_image_is_not_purged():
     """Talos."""
     made = plan(load_host("talos-nvidia-extensions"))
     assert made.steps == ()
+    assert not any("initramfs" in one.what for one in made.returns)
     assert "Take the driver" in made.unknown[0]
 
 
@@ -209,3 +211,24 @@ def test_the_plan_of_a_real_root_is_carried_out(docker_engine):
         assert run("find /lib/modules -name 'nvidia*.ko' ! -name nvidia-fs.ko")[1] == []
     finally:
         container.remove(force=True)
+
+
+def test_what_is_built_beforehand_is_not_what_dkms_builds():
+    """A kmod comes with its kernel's version; a DKMS package makes it anew."""
+    assert "beforehand" in role_of("kmod-nvidia").why
+    assert "again for every new kernel" in role_of("kmod-nvidia-open-dkms").why
+
+
+@pytest.mark.parametrize(
+    ("name", "asks", "renews"),
+    [
+        ("rhel-9-nvidia-open", "dnf remove --noautoremove --assumeno ", "sudo dracut --regenerate-all --force"),
+        ("sles-15-g06", "zypper remove --no-clean-deps --dry-run ", "sudo dracut --regenerate-all --force"),
+        (PACKAGED, "apt-get -s ", "sudo update-initramfs -u -k all"),
+    ],
+)
+def test_each_system_s_own_commands(name, asks, renews):
+    """The first asks what would happen."""
+    made = commands(plan(load_host(name)))
+    assert made[0].startswith(asks)
+    assert renews in made
