@@ -31,7 +31,7 @@ _WEBHOOKS: Final = {VM: m.VM_WEBHOOK, VMI: m.VMI_WEBHOOK}
 class Said:
     """What stopped a VM: the component that says so, on which object, by which reason, in which words.
 
-    `blamed` are the resources it is about. `reason` is "" where the request itself is refused.
+    `blamed` are the resources it is about. `reason` is "" where the request itself is refused. `when`, if it is not said now.
     """
 
     component: str
@@ -39,6 +39,7 @@ class Said:
     reason: str
     message: str
     blamed: tuple[str, ...] = ()
+    when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
