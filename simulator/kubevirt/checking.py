@@ -27,7 +27,7 @@ from simulator.reading import Place
 
 _MIG: Final = "nvidia.com/mig-"
 _MOST: Final = 8
-_LATER: Final = "when the VM starts anew after the next reconciliation"
+_LATER: Final = "when the VM starts anew after that upgrade"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def check(given: Passthrough) -> Checked:
 
 
 def _differing(given: Passthrough, expected: Configuration | None) -> Iterator[Finding]:
-    """A live CR that the next reconciliation will change."""
+    """A live CR that the release's next upgrade will change."""
     if expected is None or given.kubevirt is None:
         return
     live, wanted = _entries(given.kubevirt), _entries(expected)
@@ -132,10 +132,12 @@ def _differing(given: Passthrough, expected: Configuration | None) -> Iterator[F
     if not lost and not new:
         return
     parts = [
-        f"the next reconciliation {word} {', '.join(texts)}" for word, texts in (("takes away", lost), ("brings", new)) if texts
+        f"the next upgrade of the release kubevirt {word} {', '.join(texts)}"
+        for word, texts in (("takes away", lost), ("brings", new))
+        if texts
     ]
     mend = "write what is to stay into gpu.permittedHostDevices: dmsim passthrough migrate prints it"
-    yield Finding("cr-differs", "KubeVirt", "; ".join(parts), mend if lost else "wait for it, or ask for it: flux reconcile")
+    yield Finding("cr-differs", "KubeVirt", "; ".join(parts), mend if lost else "wait until Flux has reconciled the release")
 
 
 def _entries(configuration: Configuration) -> list[str]:
@@ -170,7 +172,7 @@ def _node(node: NodeDevices, configuration: Configuration, found: _Findings) -> 
     cards = [function for function in node.functions if function.is_gpu]
     if node.plugin is None:
         resources = tuple(dict.fromkeys(node.resource_of(card) for card in cards))
-        mend = "dmsim run, and docs/quick-start.md, say how the node gets there"
+        mend = "dmsim predict says what is in the way on this host"
         return [Finding("nothing-announced", node.name, node.idle, mend, resources)]
     out = list(_bindings(node))
     out += _shared(node)

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from simulator.kubevirt.checking import Checked, Row
+from simulator.kubevirt.configuration import PermittedDevice
 from simulator.kubevirt.findings import Finding
+from simulator.kubevirt.migrating import Migration
 from simulator.kubevirt.starting import Said
+from simulator.writing import yaml_text
 
 FORMAT: Final = 1
 _HEAD: Final = ("RESOURCE", "NODE ANNOUNCES", "KUBEVIRT PERMITS", "VM ASKS")
@@ -128,3 +131,54 @@ def _table(rows: Iterable[Row]) -> Iterator[str]:
 def _code(text: str) -> str:
     """In a code span, so that GitHub makes nothing of it, and a cell ends where it should."""
     return f"`{text.replace('`', chr(39)).replace('|', chr(0x2758))}`"
+
+
+def migration_lines(migration: Migration) -> Iterator[str]:
+    """The values as YAML, and what there is to say of them as its comments."""
+    yield from _comment("of the platform's own table", map(_entry, migration.covered))
+    yield from _comment(
+        "taken away by the first reconciliation, if these values are not there by then", map(_entry, migration.replaced)
+    )
+    yield from _comment("to be mended in these values, and in the VMs", (_mended(*pair) for pair in migration.renamed))
+    yield from _comment("what no values can say", migration.left)
+    if migration.widened:
+        yield f"# The table also permits {len(migration.widened)} resources that the CR does not; replaceDefaults: true keeps them out."
+    if migration.values:
+        yield from yaml_text(migration.values).rstrip("\n").splitlines()
+    else:
+        yield "# The platform's own table does: there is nothing to write."
+        yield "{}"
+
+
+def migration_document(migration: Migration) -> dict[str, Any]:
+    """The same for programs."""
+
+    def document(device: PermittedDevice) -> dict[str, Any]:
+        return {"selector": device.selector, "resource": device.resource, "external": device.external}
+
+    return {
+        "format": FORMAT,
+        "values": migration.values,
+        "covered": [document(device) for device in migration.covered],
+        "replaced": [document(device) for device in migration.replaced],
+        "renamed": [{**document(device), "announced": name} for device, name in migration.renamed],
+        "left": list(migration.left),
+        "widened": list(migration.widened),
+    }
+
+
+def _comment(title: str, texts: Iterable[str]) -> Iterator[str]:
+    lines = list(texts)
+    if lines:
+        yield f"# {title[0].upper()}{title[1:]}:"
+        yield from (f"#   {line}" for line in lines)
+
+
+def _mended(device: PermittedDevice, name: str) -> str:
+    parts = [f"the sandbox device plugin announces {name}"] if name != device.resource else []
+    parts += [] if device.external else ["set externalResourceProvider: true, or the kubelet has the card twice"]
+    return f"{_entry(device)}: {'; '.join(parts)}"
+
+
+def _entry(device: PermittedDevice) -> str:
+    return f"{device.selector} {device.resource}{'' if device.external else ' (internal provider)'}"
