@@ -15,7 +15,7 @@ from typing import Final
 
 from simulator.kubevirt.configuration import Configuration, PermittedDevice
 from simulator.kubevirt.cozystack import Cozystack
-from simulator.kubevirt.devices import NodeDevices
+from simulator.kubevirt.devices import NodeDevices, has_virtual, is_virtual
 from simulator.kubevirt.findings import Finding
 from simulator.kubevirt.linting import entry_text, lint_entries, lint_values
 from simulator.kubevirt.starting import ADMISSION, LAUNCHING, RENDERING, SCHEDULING, Said, admitted, rendered, start
@@ -183,6 +183,8 @@ def _node(node: NodeDevices, configuration: Configuration, found: _Findings) -> 
         if not known and resource not in unbound and found.find((resource,)) is None:
             device_id = card.device.removeprefix("0x")
             out += _named(node, configuration, device_id, resource, is_named=node.is_named(card))
+    if not known:
+        out += _mediated(node, configuration)
     return out
 
 
@@ -190,9 +192,10 @@ def _bindings(node: NodeDevices) -> Iterator[Finding]:
     """GPUs that the plugin passes by, and those that QEMU could not open."""
     drivers = node.plugin.drivers if node.plugin is not None else frozenset()
     for card in node.functions:
-        if not card.is_gpu:
-            continue
         resource = node.resource_of(card)
+        is_shared = is_virtual(card, node.functions) or has_virtual(card, node.functions)
+        if not card.is_gpu or (is_shared and card.driver not in drivers):
+            continue  # a card with virtual functions, and those that make vGPUs, stay on their own driver
         where = f"{node.name} {card.address}"
         if card.driver not in drivers:
             what = f"{resource} is on {card.driver}" if card.driver else f"{resource} has no driver"
@@ -240,6 +243,25 @@ def _named(node: NodeDevices, configuration: Configuration, device_id: str, reso
     else:
         what = f"the node announces {resource}, and no entry names it"
         yield Finding("not-permitted", node.name, what, f"add to gpu.permittedHostDevices.pciHostDevices: {mend}", (resource,))
+
+
+def _mediated(node: NodeDevices, configuration: Configuration) -> Iterator[Finding]:
+    """The name of a vGPU's type, held against KubeVirt's list."""
+    for resource in node.by_plugin:
+        vgpu = node.vgpu_type(resource)
+        if not vgpu or configuration.permits(resource):
+            continue
+        permitted = configuration.permitted.mediated if configuration.permitted is not None else ()
+        entries = [device for device in permitted if device.selector.strip().replace(" ", "_") == vgpu and device.external]
+        selector = entries[-1].selector if entries else vgpu.replace("_", " ")
+        entry = f'- {{mdevNameSelector: "{selector}", resourceName: {resource}, externalResourceProvider: true}}'
+        mend = f"write into gpu.permittedHostDevices.mediatedDevices: {entry}"
+        if entries:
+            names = ", ".join(device.resource for device in entries)
+            what = f"the node announces {resource} for this type, and the entry of {selector} says {names}"
+            yield Finding("name-differs", node.name, what, mend, (resource, *_resources(entries)))
+        else:
+            yield Finding("not-permitted", node.name, f"the node announces {resource}, and no entry names it", mend, (resource,))
 
 
 def _resources(entries: Iterable[PermittedDevice]) -> tuple[str, ...]:

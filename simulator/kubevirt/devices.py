@@ -2,7 +2,8 @@
 
 The first is NVIDIA's program, which calls a card what its pci.ids file calls it. The second announces what the KubeVirt CR
 has an entry for that is not `externalResourceProvider`; it takes cards whose driver is vfio-pci and no other, and counts
-IOMMU groups. If both know a card, the kubelet has it twice. What holds a card is left out: everything is free.
+IOMMU groups. If both know a card, the kubelet has it twice. What holds a card is left out: everything is free. So are
+mediated devices that KubeVirt announces itself.
 
 Source: kubevirt v1.8.4 pkg/virt-handler/device-manager/device_controller.go, pci_device.go.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-from simulator.host.spec import NVIDIA, File, HostSpec, PciFunction
+from simulator.host.spec import File, HostSpec, PciFunction
 from simulator.kubevirt.configuration import Configuration
 from simulator.node.plugin.names import PCI_IDS, device_name, resource_name
 from simulator.node.plugin.releases import PLUGINS
@@ -116,21 +117,32 @@ class NodeDevices:
         if own is not None:
             addresses = [addresses[-1] for addresses in list(own.values())[:count]]
             return {variable(_ENV[0], resource): ",".join(addresses)}
+        if self.vgpu_type(resource):
+            return {variable(_ENV[1], resource): ",".join(self.by_plugin[resource][:count])}
         if resource in self.by_plugin and self.plugin is not None:
             name = resource.partition("/")[2]
             (answer,) = self.plugin.allocate(name, [self.by_plugin[resource][:count]])
             return dict(answer.env)
         return {}
 
+    def vgpu_type(self, resource: str) -> str:
+        """The type of the mediated devices that the plugin announces under this name; "" if it is no such name.
+
+        A type is called by itself, blanks as underscores: `NVIDIA A10-24Q` is nvidia.com/NVIDIA_A10-24Q.
+        """
+        vgpus = self.plugin.found.vgpus if self.plugin is not None else {}
+        return next((one for one in vgpus if resource_name(one) == resource), "")
+
     def not_viable(self, address: str) -> str:
         """The IOMMU group of a function, where another one in it has a driver that is not vfio's; "" if all is well.
 
-        A function without a driver does no harm, and neither does a bridge.
+        A function without a driver does no harm, and neither does a bridge. A mediated device has a group to itself.
         """
-        (function,) = (one for one in self.functions if one.address == address)
+        function = next((one for one in self.functions if one.address == address), None)
         for other in self.functions:
             if (
-                function.iommu_group is not None
+                function is not None
+                and function.iommu_group is not None
                 and other.iommu_group == function.iommu_group
                 and not other.class_.startswith(_BRIDGE)
                 and other.driver
@@ -160,6 +172,17 @@ def bound_later(node: NodeDevices, host: HostSpec) -> NodeDevices:
     return replace(node, functions=host.pci)
 
 
-def nvidia(functions: Iterable[PciFunction]) -> tuple[PciFunction, ...]:
-    """NVIDIA's among them."""
-    return tuple(function for function in functions if function.vendor == NVIDIA)
+def is_virtual(function: PciFunction, functions: Iterable[PciFunction]) -> bool:
+    """Is it taken to be a virtual function: a GPU on the bus of one with the same id, behind it?"""
+    return function.is_gpu and any(_is_behind(function, one) for one in functions)
+
+
+def has_virtual(function: PciFunction, functions: Iterable[PciFunction]) -> bool:
+    """Is it taken to be a card with virtual functions?"""
+    return function.is_gpu and any(one.is_gpu and _is_behind(one, function) for one in functions)
+
+
+def _is_behind(function: PciFunction, first: PciFunction) -> bool:
+    bus = function.address.rpartition(":")[0]
+    is_alike = first.is_gpu and first.device == function.device and first.address.rpartition(":")[0] == bus
+    return is_alike and first.address < function.address

@@ -2,7 +2,7 @@
 
 Ids have to be there (`-nn`). Drivers are where `-k` was given; without it every NVIDIA display function is taken to be on
 vfio-pci. IOMMU groups are where `-v` was given; without it the functions of one slot are taken to share one, as a card's
-GPU, audio and USB functions do.
+GPU, audio and USB functions do; a virtual function has one to itself.
 
 Source: pciutils lspci.c (show_terse, show_verbose), ls-kernel.c.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from simulator.host.spec import NVIDIA, PciFunction
+from simulator.kubevirt.devices import is_virtual
 from simulator.node.plugin.v1_4_0 import VFIO_PCI
 from simulator.reading import InputError, read_text
 
@@ -88,8 +89,9 @@ def _completed(functions: list[PciFunction], *, has_drivers: bool, has_groups: b
         ]
     if not has_groups:
         assumed.append("the functions of one slot are one IOMMU group: lspci was run without -v")
-        groups = {slot: number for number, slot in enumerate(dict.fromkeys(_slot(one.address) for one in functions))}
-        functions = [replace(one, iommu_group=groups[_slot(one.address)]) for one in functions]
+        keys = [one.address if is_virtual(one, functions) else _slot(one.address) for one in functions]
+        groups = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        functions = [replace(one, iommu_group=groups[key]) for one, key in zip(functions, keys, strict=True)]
     return Listing(tuple(functions), tuple(assumed))
 
 

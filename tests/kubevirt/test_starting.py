@@ -9,7 +9,7 @@ import pytest
 from simulator.host.spec import HostSpec, PciFunction
 from simulator.kubevirt.configuration import Configuration, PermittedDevice, PermittedHostDevices, read_kubevirt
 from simulator.kubevirt.cozystack import cozystack
-from simulator.kubevirt.devices import NodeDevices, bound_later, idle_node, start_plugin, variable
+from simulator.kubevirt.devices import NodeDevices, bound_later, has_virtual, idle_node, is_virtual, start_plugin, variable
 from simulator.kubevirt.starting import start
 from simulator.kubevirt.virtual_machine import VMI, VirtualMachine, read_virtual_machines, virtual_machines
 from simulator.reading import InputError, Place, parse_documents
@@ -353,3 +353,13 @@ def test_a_kubevirt_cr():
                 "cr",
             )
         )
+
+
+def test_a_virtual_function_is_known_by_its_place():
+    """Behind a GPU of its id, on the same bus; two cards are on two buses."""
+    first, second = card(), card(address="0000:3b:00.4")
+    other = card(address="0000:86:00.0")
+    cards = (first, second, other)
+    assert [is_virtual(one, cards) for one in cards] == [False, True, False]
+    assert [has_virtual(one, cards) for one in cards] == [True, False, False]
+    assert not is_virtual(card("10f8", "0000:3b:00.1", class_="0x040300"), cards)
