@@ -17,11 +17,11 @@ from typing import Final
 
 from simulator.host.spec import File, HostSpec, PciFunction
 from simulator.kubevirt.configuration import Configuration
+from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import PCI_IDS, device_name, resource_name
 from simulator.node.plugin.releases import PLUGINS
 from simulator.node.plugin.v1_4_0 import VFIO_PCI, DevicePlugin
 from simulator.runners.vfio import host_world, make_host
-from simulator.scenario import fixtures
 
 _BRIDGE: Final = "0x06"
 _ENV: Final = ("PCI_RESOURCE", "MDEV_PCI_RESOURCE")
@@ -36,11 +36,6 @@ class Silent:
 
     def klog(self, line: int, message: str) -> None:
         """A line of klog's."""
-
-
-def bundled_pci_ids() -> str:
-    """The pci.ids file that the plugin's image brings (v1.4.0 to v1.6.0)."""
-    return (fixtures() / "pci.ids").read_text("utf-8")
 
 
 def variable(prefix: str, resource: str) -> str:
@@ -154,7 +149,7 @@ class NodeDevices:
 
 def start_plugin(host: HostSpec, release: str, pci_ids: str | None = None, name: str = "") -> NodeDevices:
     """A node on which the sandbox device plugin starts now: it sees what is bound now. Raises KeyError for the release."""
-    text = bundled_pci_ids() if pci_ids is None else pci_ids
+    text = bundled() if pci_ids is None else pci_ids
     files = (*host.container_files, File(PCI_IDS, text))
     plugin = PLUGINS[release](make_host(host_world(replace(host, container_files=files), (), {})), Silent())
     plugin.initiate()
@@ -163,7 +158,7 @@ def start_plugin(host: HostSpec, release: str, pci_ids: str | None = None, name:
 
 def idle_node(host: HostSpec, why: str, pci_ids: str | None = None, name: str = "") -> NodeDevices:
     """A node on which the plugin does not get as far as to look."""
-    text = bundled_pci_ids() if pci_ids is None else pci_ids
+    text = bundled() if pci_ids is None else pci_ids
     return NodeDevices(name or host.name, host.pci, text, idle=why)
 
 

@@ -15,8 +15,8 @@ from simulator.kubevirt.configuration import (
     as_documents,
 )
 from simulator.kubevirt.cozystack import Cozystack
-from simulator.kubevirt.devices import bundled_pci_ids
 from simulator.kubevirt.packages import KUBEVIRT
+from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import device_name, resource_name
 
 VARIANTS: Final = ("default", "vgpu")
@@ -58,7 +58,7 @@ def migrate(configuration: Configuration, release: Cozystack, variant: str = "de
         () if replaces else covered,
         (*others, *mediated),
         tuple(_left(configuration, release, variant)),
-        tuple(_renamed(permitted.pci, bundled_pci_ids() if pci_ids is None else pci_ids)),
+        tuple(_renamed(permitted.pci, bundled() if pci_ids is None else pci_ids)),
         tuple(wider),
     )
 
