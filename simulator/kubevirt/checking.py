@@ -97,11 +97,11 @@ def check(given: Passthrough) -> Checked:
     expected: Configuration | None = None
     if given.platform is not None:
         try:
+            found.add(list(lint_values(given.platform, given.release)))
             expected = given.platform.configuration(given.release) or Configuration()
         except RenderError as error:
             finding = Finding("helm-refuses", given.platform.place.file, error.text, "mend the values there")
             return Checked((), (finding,), given.assumed)
-        found.add(lint_values(given.platform, given.release))
     elif given.block is not None:
         found.add(lint_entries(given.block))
     configuration = given.kubevirt or expected or Configuration()
@@ -170,7 +170,7 @@ def _block(configuration: Configuration, known: set[str]) -> Iterator[Finding]:
 
 def _node(node: NodeDevices, configuration: Configuration, found: _Findings) -> list[Finding]:
     cards = [function for function in node.functions if function.is_gpu]
-    if node.plugin is None:
+    if node.idle:
         resources = tuple(dict.fromkeys(node.resource_of(card) for card in cards))
         mend = "dmsim predict says what is in the way on this host"
         return [Finding("nothing-announced", node.name, node.idle, mend, resources)]

@@ -88,7 +88,7 @@ def _metadata(document: Place) -> tuple[str, str]:
     metadata = document.need("metadata", "write metadata.name")
     metadata.mapping()
     namespace = metadata.get("namespace")
-    name = metadata.get("name") or metadata.need("generateName", "write name")
+    name = metadata.get("name") or metadata.get("generateName") or metadata.need("name", "write name")
     return name.text(), namespace.text() if namespace is not None else "default"
 
 

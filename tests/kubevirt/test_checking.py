@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.main import main
+from simulator.host.spec import File, HostSpec, PciFunction
+from simulator.kubevirt.checking import Passthrough, check
+from simulator.kubevirt.configuration import Configuration, PermittedDevice, PermittedHostDevices
+from simulator.kubevirt.cozystack import cozystack
+from simulator.kubevirt.devices import NodeDevices, start_plugin
 from simulator.kubevirt.findings import KINDS
+from simulator.kubevirt.virtual_machine import VirtualMachine
 from simulator.reading import read_document
 
 CASES = sorted((Path(__file__).parent / "passthrough").glob("*.yaml"))
@@ -223,3 +229,95 @@ def test_one_mismatch_a_cause(tmp_path, capsys):
     assert finding["kind"] == "unknown-id"
     stopped = [said["on"] for said in finding["said"]]
     assert stopped == ["VirtualMachineInstance default/vm-instance-gpu", "VirtualMachineInstance default/vm-instance-other"]
+
+
+def checked(node, *mediated, asks=()):
+    """The findings of one node, by what is permitted of mediated devices."""
+    permitted = Configuration(
+        permitted=PermittedHostDevices((PermittedDevice("10DE:26BA", "nvidia.com/AD102GL_L20", external=True),), mediated)
+    )
+    vms = (VirtualMachine("gpu", gpus=asks),) if asks else ()
+    return [
+        (finding.kind, finding.resources, len(finding.said))
+        for finding in check(Passthrough(cozystack(), None, permitted, None, (node,), vms)).findings
+    ]
+
+
+def test_types_of_mediated_devices():
+    """Are held against the list of their own, by the type's name with blanks as underscores."""
+    below = "/sys/devices/pci0000:3a/0000:3b:00.0/uuid"
+    host = HostSpec(
+        "gpu-1",
+        pci=(PciFunction("0000:3b:00.0", "0x10de", "0x26ba", "0x088000", "nvidia"),),
+        files=(File(f"{below}/mdev_type/name", "NVIDIA A10-24Q\n"),),
+        links={"/sys/bus/mdev/devices/uuid": "../../../devices/pci0000:3a/0000:3b:00.0/uuid"},
+    )
+    node, name, other = start_plugin(host, "v1.5.0"), "nvidia.com/NVIDIA_A10-24Q", "nvidia.com/A10-24Q"
+    assert checked(node) == [("not-permitted", (name,), 0)]
+    assert checked(node, PermittedDevice("NVIDIA A10-24Q", name, external=True), asks=(name,)) == []
+    assert checked(node, PermittedDevice("NVIDIA A10-24Q", other, external=True), asks=(other,)) == [
+        ("name-differs", (name, other), 1)
+    ]
+
+
+def test_a_resource_of_a_plugin_for_containers():
+    """Is announced, may be permitted, and has no address."""
+    node = NodeDevices("gpu-1", others={"nvidia.com/gpu": 1})
+    permitted = Configuration(permitted=PermittedHostDevices((PermittedDevice("10DE:2236", "nvidia.com/gpu", external=True),)))
+    given = Passthrough(cozystack(), None, permitted, None, (node,), (VirtualMachine("gpu", gpus=("nvidia.com/gpu",)),))
+    assert [finding.kind for finding in check(given).findings] == ["vm-no-address"]
+
+
+@pytest.mark.parametrize(
+    ("values", "mend"),
+    [
+        (VALUES.replace("iaas: {enabled: true}", "iaas: {enabled: false}"), "set bundles.system.enabled and bundles.iaas.enabled"),
+        (VALUES.replace("cozystack.gpu-operator", "cozystack.hami"), "add cozystack.gpu-operator to bundles.enabledPackages"),
+        (HAND_MADE % TOLD, "add cozystack.gpu-operator to bundles.enabledPackages"),
+        ((HAND_MADE % "{}").replace("cozystack.kubevirt", "cozystack.gpu-operator"), "make a Package cozystack.kubevirt too"),
+    ],
+)
+def test_what_is_not_switched_on(tmp_path, capsys, values, mend):
+    """Is one finding, whatever follows from it."""
+    (finding,) = run(capsys, tmp_path, values=values, lspci=A10, vms=VM)["findings"]
+    assert finding["kind"] == "gpu-operator-off"
+    assert finding["mend"].startswith(mend)
+
+
+CR = """kind: KubeVirt
+spec:
+  configuration:
+    developerConfiguration: {featureGates: [HotplugVolumes, ExpandDisks, LiveMigration, AutoResourceLimitsGate, CPUManager, GPU, VMExport%s]}
+"""
+
+
+def test_a_cr_that_lacks_what_the_values_make(tmp_path, capsys):
+    """The table, the gate: nothing is lost, and what is to come is said."""
+    document = run(capsys, tmp_path, values=VALUES, kubevirt=CR % "", lspci=A10, vms=VM)
+    assert kinds(document) == ["cr-differs", "no-permitted-block"]
+    what = document["findings"][0]["what"]
+    assert what.startswith("the next upgrade of the release kubevirt brings 10DE:2335 nvidia.com/GH100_H200_SXM_141GB, ")
+    assert what.endswith(", the gate HostDevices")
+    assert document["findings"][0]["mend"] == "wait until Flux has reconciled the release"
+
+
+def test_an_empty_block_that_no_values_make(tmp_path, capsys):
+    """Is a difference too, though there is no entry in it."""
+    empty = CR % ", HostDevices" + "    permittedHostDevices: {}\n"
+    document = run(capsys, tmp_path, values=VALUES + "gpu: {replaceDefaults: true}\n", kubevirt=empty, lspci=A10, vms=VM)
+    assert kinds(document) == ["cr-differs", "empty-permitted-block"]
+    assert "takes away permittedHostDevices" in document["findings"][0]["what"]
+    same = CR % ", HostDevices"
+    assert kinds(run(capsys, tmp_path, values=VALUES + "gpu: {replaceDefaults: true}\n", kubevirt=same, lspci=A10)) == [
+        "no-permitted-block"
+    ]
+
+
+def test_a_verdict_in_a_line(tmp_path, capsys):
+    """Of none, and of several."""
+    files = arguments({"values": VALUES, "lspci": A10, "vms": VM}, tmp_path)
+    assert main(files) == 0
+    assert "\nno mismatch\n" in capsys.readouterr().out
+    both = VM.replace("_A10", "_a10") + "---\n" + VM.replace("nvidia.com/GA102GL_A10", "nvidia.com/mig-1g.5gb")
+    assert main(arguments({"values": VALUES, "lspci": A10, "vms": both}, tmp_path)) == 1
+    assert "\n2 mismatches\n" in capsys.readouterr().out

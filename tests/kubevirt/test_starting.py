@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from simulator.host.spec import HostSpec, PciFunction
+from simulator.host.spec import File, HostSpec, PciFunction
 from simulator.kubevirt.configuration import Configuration, PermittedDevice, PermittedHostDevices, read_kubevirt
 from simulator.kubevirt.cozystack import cozystack
 from simulator.kubevirt.devices import NodeDevices, bound_later, has_virtual, idle_node, is_virtual, start_plugin, variable
@@ -363,3 +363,33 @@ def test_a_virtual_function_is_known_by_its_place():
     assert [is_virtual(one, cards) for one in cards] == [False, True, False]
     assert [has_virtual(one, cards) for one in cards] == [True, False, False]
     assert not is_virtual(card("10f8", "0000:3b:00.1", class_="0x040300"), cards)
+
+
+def mediated(*types):
+    """A host whose GPU has a mediated device of each type."""
+    below = "/sys/devices/pci0000:3a/0000:3b:00.0"
+    files = tuple(File(f"{below}/uuid-{number}/mdev_type/name", f"{name}\n") for number, name in enumerate(types))
+    links = {
+        f"/sys/bus/mdev/devices/uuid-{number}": f"../../../devices/pci0000:3a/0000:3b:00.0/uuid-{number}"
+        for number in range(len(types))
+    }
+    return HostSpec("gpu-1", pci=(card(driver="nvidia"),), files=files, links=links)
+
+
+def test_the_platforms_table_of_vgpus_is_not_that_of_the_plugin():
+    """Unlike its table of cards: each of its eight names lacks the type's first word, which the plugin keeps."""
+    table = cozystack().mediated_devices
+    cards = start_plugin(mediated(*(entry["mdevNameSelector"] for entry in table)), RELEASE)
+    assert len(cards.by_plugin) == len(table) == 8
+    assert not {entry["resourceName"] for entry in table} & set(cards.by_plugin)
+    assert set(cards.by_plugin) == {entry["resourceName"].replace("/", "/NVIDIA_") for entry in table}
+
+
+def test_a_vgpu_reaches_its_vm_by_a_variable_of_its_own():
+    """With as many ids as it asks for; two of one type are two."""
+    cards = start_plugin(mediated("NVIDIA A10-24Q", "NVIDIA A10-24Q", "GRID T4-1Q"), RELEASE)
+    resource = "nvidia.com/NVIDIA_A10-24Q"
+    assert cards.allocatable(Configuration()) == {resource: 2, "nvidia.com/GRID_T4-1Q": 1}
+    started = start(vm(resource, resource), Configuration(), [cards])
+    assert started.variables == {"MDEV_PCI_RESOURCE_NVIDIA_COM_NVIDIA_A10-24Q": "uuid-0,uuid-1"}
+    assert started.addresses == ("uuid-0", "uuid-1")
