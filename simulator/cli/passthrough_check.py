@@ -16,7 +16,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from simulator.cli.arguments import add_output
 from simulator.host.spec import HostSpec
@@ -72,6 +72,9 @@ def _given(options: argparse.Namespace) -> Passthrough:
     assumed: list[str] = []
     platform = _values(options.values, assumed) if options.values is not None else None
     configuration, block = _kubevirt(options.kubevirt) if options.kubevirt is not None else (None, None)
+    if options.host and platform is not None and _is_vgpu(platform.place.value):
+        problem = "the values are of the variant vgpu, and what a host announces then is not modelled"
+        raise InputError(platform.place.file, "", problem, "say what the node has with --lspci")
     pci_ids = _pci_ids(options.pci_ids) if options.pci_ids is not None else None
     nodes = [node_of_host(load_host(name), pci_ids) for name in options.host]
     nodes += [_listed_node(Path(name), pci_ids, assumed) for name in options.lspci]
@@ -85,6 +88,13 @@ def _values(name: str, assumed: list[str]) -> PlatformValues:
         return platform
     assumed.append("bundles.system and bundles.iaas are enabled, and so is the GPU Operator: the values say nothing of bundles")
     return PlatformValues(Place({**platform.place.value, "bundles": _ON}, platform.place.file, platform.place.path))
+
+
+def _is_vgpu(values: Any) -> bool:
+    """Is it that variant? Of values that may be of any form yet."""
+    for key in ("bundles", "iaas", "gpuOperatorVariant"):
+        values = values.get(key) if isinstance(values, dict) else None
+    return bool(values == "vgpu")
 
 
 def _kubevirt(name: str) -> tuple[Configuration, Place | None]:

@@ -172,7 +172,7 @@ def _node(node: NodeDevices, configuration: Configuration, found: _Findings) -> 
     cards = [function for function in node.functions if function.is_gpu]
     if node.idle:
         resources = tuple(dict.fromkeys(node.resource_of(card) for card in cards))
-        mend = "dmsim predict says what is in the way on this host"
+        mend = "dmsim predict says what is in the way on this host, dmsim host plan what to remove from it"
         return [Finding("nothing-announced", node.name, node.idle, mend, resources)]
     out = list(_bindings(node))
     out += _shared(node)

@@ -321,3 +321,14 @@ def test_a_verdict_in_a_line(tmp_path, capsys):
     both = VM.replace("_A10", "_a10") + "---\n" + VM.replace("nvidia.com/GA102GL_A10", "nvidia.com/mig-1g.5gb")
     assert main(arguments({"values": VALUES, "lspci": A10, "vms": both}, tmp_path)) == 1
     assert "\n2 mismatches\n" in capsys.readouterr().out
+
+
+def test_a_host_in_the_vgpu_variant_is_not_modelled(tmp_path, capsys):
+    """What lspci prints of a node is read in either."""
+    vgpu = VALUES.replace("iaas: {enabled: true}", "iaas: {enabled: true, gpuOperatorVariant: vgpu}")
+    files = arguments({"values": vgpu}, tmp_path)
+    assert main([*files, "--host", "clean"]) == 2
+    assert "the variant vgpu, and what a host announces then is not modelled" in capsys.readouterr().err
+    assert kinds(run(capsys, tmp_path, values=vgpu, lspci=A10)) == ["no-permitted-block"]
+    assert main([*arguments({"values": "bundles: 5\n"}, tmp_path), "--host", "clean"]) == 1
+    assert "helm-refuses" in capsys.readouterr().out
