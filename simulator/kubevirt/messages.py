@@ -29,6 +29,7 @@ NO_LAUNCH_MANIFEST: Final = "failed to render launch manifest: %s"
 FAILED_CREATE: Final = "FailedCreate"
 
 # --- kube-scheduler ----------------------------------------------------------------------------------------------
+# Wordings of v1.34 as events show them that people have quoted; its source was not at hand.
 
 # kubernetes pkg/scheduler/framework/types.go: FitError.Error; plugins/noderesources/fit.go: fitsRequest
 NODES_AVAILABLE: Final = "0/%d nodes are available"
@@ -54,7 +55,7 @@ HOST_DEVICES_DO_NOT_MATCH: Final = (
 SYNC_FAILED: Final = 'server error. command SyncVMI failed: "%s'
 # kubevirt pkg/virt-handler/vm.go: handleSyncError
 NOT_SYNCHRONIZED: Final = "Synchronizing with the Domain failed."
-# qemu hw/vfio/container.c: vfio_group_get, and the hint that follows it
+# qemu hw/vfio: vfio_group_get, and the hint that follows it; by memory, no QEMU was run
 GROUP_NOT_VIABLE: Final = (
     "vfio %s: group %s is not viable\\nPlease ensure all devices within the iommu_group are bound to their vfio bus driver."
 )
