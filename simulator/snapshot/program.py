@@ -66,6 +66,8 @@ class _Candidate:
     container: dict[str, Any]
     namespace: str
     whose: str
+    selector: Mapping[str, str]
+    """Of the nodes that its pods run on."""
     pod: dict[str, Any] | None = None
 
 
@@ -111,22 +113,19 @@ def _candidates(kind: str, owners: tuple[dict[str, Any], ...]) -> Iterator[_Cand
     for item in owners:
         is_pod = "template" not in mapping(item, "spec")
         spec = mapping(item, "spec") if is_pod else mapping(item, "spec", "template", "spec")
-        if SELECTORS[kind] not in texts(spec, "nodeSelector"):
+        selector = texts(spec, "nodeSelector")
+        if SELECTORS[kind] not in selector:
             continue
         for container in elements(spec, "initContainers"):
             if text(container, "name") == CONTAINER or f"/{CONTAINER}:" in text(container, "image"):
                 name = text(item, "metadata", "name")
                 whose = f"{'pod' if is_pod else 'DaemonSet'} {name}"
-                yield _Candidate(kind, container, text(item, "metadata", "namespace"), whose, item if is_pod else None)
+                yield _Candidate(kind, container, text(item, "metadata", "namespace"), whose, selector, item if is_pod else None)
 
 
 def _fits(item: _Candidate, scene: Scene) -> bool:
     """Could a pod of this DaemonSet run on the node, but for labels that may be paused?"""
-    for daemonset in scene.daemonsets:
-        if item.whose == f"DaemonSet {text(daemonset, 'metadata', 'name')}":
-            selector = texts(daemonset, "spec", "template", "spec", "nodeSelector")
-            return all(key in SELECTORS.values() or scene.labels.get(key) == value for key, value in selector.items())
-    return False
+    return all(key in SELECTORS.values() or scene.labels.get(key) == value for key, value in item.selector.items())
 
 
 def is_done(pod: dict[str, Any] | None) -> bool:
