@@ -89,6 +89,7 @@ def anonymized(bundle: Bundle) -> Bundle:
         tuple(replaced(sentence) for sentence in bundle.assumed),
         {replaced(name): replaced(log) for name, log in bundle.logs.items()},
         policy,
+        bundle.unsaved_gpus,
     )
 
 
