@@ -15,7 +15,7 @@ from typing import Any, Final
 from simulator.kube.drain import MIRROR_POD
 from simulator.reading import FORMAT, InputError, nearest
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
-from simulator.snapshot.contents import Contents
+from simulator.snapshot.contents import TABLE, Contents
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.policy import policy_without_secrets
 from simulator.snapshot.secrets import is_secret_name, looks_like_secret
@@ -68,6 +68,8 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
         if len(mapping(place.value)) >= len(nodes.get(other, {})):  # a whole object tells more than a description
             nodes[other] = place.value
     nodes.pop("", None)
+    if not nodes:
+        raise _no_node(found)
     node = nodes[_choose(found.name, nodes, name)]
     name = text(node, "metadata", "name")
     if problems := subdomain_errors(name):
@@ -158,10 +160,19 @@ def full_name(pod: Mapping[str, Any]) -> str:
     return f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
 
 
+def _no_node(found: Contents) -> InputError:
+    """What is there instead tells what to do."""
+    if found.tables:
+        return InputError(found.tables[0], "", TABLE, "add -o yaml")
+    if found.skipped:
+        return InputError(found.name, "", f"holds no node that can be read ({found.skipped[0]})", "save it again")
+    if found.logs and not found.objects:
+        return InputError(found.name, "", "holds a log and no node", "ask what the log says: dmsim explain")
+    return InputError(found.name, "", "holds no node", "add what `kubectl get node NAME -o yaml` prints")
+
+
 def _choose(file: str, nodes: Mapping[str, dict[str, Any]], name: str) -> str:
     """The name of the node that is meant. Raises InputError."""
-    if not nodes:
-        raise InputError(file, "", "holds no node", "add what `kubectl get node NAME -o yaml` prints")
     if name:
         if name not in nodes:
             raise InputError(file, "", f'holds no node "{name}"', nearest(name, nodes))
