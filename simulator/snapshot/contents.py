@@ -128,6 +128,7 @@ def _take(found: Contents, path: str, text: str) -> None:
     found.charts |= dict.fromkeys(f"v{version}" for version in _CHART.findall(text))
     for fits, read in _FORMS:
         if fits(text):
+            found.budget.spend(text, "text", path)
             found.objects += read(text, path)
             return
     if path.endswith((".yaml", ".yml", ".json")) or _OBJECTS.search(text[:4096]):
