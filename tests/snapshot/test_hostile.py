@@ -286,6 +286,44 @@ def test_more_objects_than_are_read(name, text, tmp_path):
     assert f"{name}: holds more text than is read at once" in printed
 
 
+def _list(*items):
+    return json.dumps({"kind": "List", "apiVersion": "v1", "items": items}, separators=(",", ":"))
+
+
+def test_claims_and_budgets_without_number(tmp_path):
+    """Nothing is compared with each of so many."""
+    names = [f"x{at}" for at in range(20_000)]
+    pods = [{"kind": "Pod", "metadata": {"name": name}, "spec": {"nodeName": "gpu-1"}} for name in names[:2000]]
+    claims = [{"kind": "ResourceClaim", "metadata": {"name": name}} for name in names]
+    status = {"disruptionsAllowed": 0}
+    budgets = [{"kind": "PodDisruptionBudget", "metadata": {"name": name}, "status": status} for name in names]
+    files = {"pods.json": _list(*pods), "claims.json": _list(*claims), "budgets.json": _list(*budgets)}
+    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **files))
+    assert code == 0, printed
+    assert "which pods 20000 disruption budgets hold: there are too many to compare" in printed
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"kind": "Pod", "metadata": {"name": f"x{at}"}, "spec": {"nodeName": "gpu-1"}} for at in range(5001)],
+        [
+            {
+                "kind": "Pod",
+                "metadata": {"name": "x", "labels": {f"x{at}": "" for at in range(30_001)}},
+                "spec": {"nodeName": "gpu-1"},
+            }
+        ],
+    ],
+    ids=["pods", "labels"],
+)
+def test_more_than_a_node_has(items, tmp_path):
+    """A clear error."""
+    code, printed, world = snapshot(tmp_path, with_node(tmp_path, **{"pods.json": _list(*items)}))
+    assert (code, world) == (2, "")
+    assert "more than are read" in printed
+
+
 def test_a_hostile_host_output(tmp_path):
     """What the script never writes: paths that lead out, files below files, nonsense, a million records."""
     lines = [
