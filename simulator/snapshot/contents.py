@@ -13,6 +13,7 @@ from simulator.reading import InputError, Place, printable
 from simulator.snapshot.described import described_objects, describes_nodes, labelled_objects, lists_labels
 from simulator.snapshot.documents import Budget, Object, TooMuch, read_objects
 from simulator.snapshot.files import Files, is_usual
+from simulator.snapshot.secrets import without_secrets
 from simulator.snapshot.text_root import is_host_output
 
 _OBJECTS: Final = re.compile(r"^(- |\s*\{?\s*)\"?(apiVersion|kind|items)\"?\s*:", re.MULTILINE)
@@ -61,7 +62,7 @@ class Contents:
 
     def skip(self, sentence: str) -> None:
         """Something is passed over."""
-        self._skipped.setdefault(printable(sentence))
+        self._skipped.setdefault(printable(without_secrets(sentence)))
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -116,7 +117,7 @@ def read_contents(files: Files, name: str) -> Contents:
             _take(found, path, text)
         except InputError as error:
             if is_alone:
-                raise
+                raise InputError(error.file, error.place, without_secrets(error.problem), error.mend) from None
             found.skip(str(error))
     return found
 
@@ -135,6 +136,7 @@ def _take(found: Contents, path: str, text: str) -> None:
     found.charts |= dict.fromkeys(f"v{version}" for version in _CHART.findall(text))
     for fits, read in _FORMS:
         if fits(text):
+            found.budget.spend(text, "text", path)
             found.objects += read(text, path)
             return
     is_named_so = path.endswith((".yaml", ".yml", ".json"))

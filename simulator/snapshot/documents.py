@@ -36,6 +36,8 @@ _JSON_FACTS: Final = {
 _DEAREST_YAML: Final = 120_000
 """Marks (`cost`) that are read as YAML, of one bundle: about two seconds."""
 _DEAREST_JSON: Final = 1_500_000
+_DEAREST_TEXT: Final = 400_000
+"""The same of what `kubectl describe` and must-gather print: a line is an object, at worst."""
 
 
 _PRICE_OF_STARTING: Final = 20
@@ -50,7 +52,7 @@ class Budget:
     """How much may still be parsed. What does not fit is refused, before it is parsed."""
 
     def __init__(self) -> None:
-        self._left = {"YAML": _DEAREST_YAML, "JSON": _DEAREST_JSON}
+        self._left = {"YAML": _DEAREST_YAML, "JSON": _DEAREST_JSON, "text": _DEAREST_TEXT}
 
     def spend(self, text: str, form: str, file: str) -> None:
         """Raises TooMuch if it does not fit."""

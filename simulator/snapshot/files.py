@@ -8,6 +8,8 @@ over is told.
 from __future__ import annotations
 
 import codecs
+import lzma
+import os
 import stat
 import tempfile
 import time
@@ -33,6 +35,8 @@ _LONGEST: Final = 3.0
 _ARCHIVE: Final = Limits(members=_MOST, archive=512 << 20, seconds=_LONGEST, file=_LARGEST)
 _TAR_MAGIC_AT, _TAR_MAGIC = 257, b"ustar"
 _ZIP_MAGIC: Final = b"PK\x03\x04"
+_ZIP_ENTRY, _ZIP_BLOCK = b"PK\x01\x02", 1 << 20
+"""How an entry of a zip archive's directory begins; so much is looked at together."""
 _TEXTS: Final = (".yaml", ".yml", ".json", ".log", ".txt", ".labels", ".descr", ".out")
 """How the names of files that are of use usually end; many have no ending. They are read first, the others if they are texts."""
 _START: Final = 4096
@@ -94,11 +98,10 @@ def _unzipped(file: IO[bytes], name: str) -> Files:
     files: dict[str, bytes] = {}
     skipped: list[str] = []
     left, until = _LARGEST_SUM, time.monotonic() + _LONGEST
+    _limit_directory(file, name)
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
-            if len(members) > _MOST:
-                raise InputError(name, "", f"has more than {_MOST} members", "name an archive that holds the bundle alone")
             for member in sorted(members, key=lambda member: (not is_usual(member.filename), member.filename)):
                 parts = member.filename.split("/")
                 if member.is_dir():
@@ -118,11 +121,36 @@ def _unzipped(file: IO[bytes], name: str) -> Files:
                     continue
                 left -= len(data)
                 files[member.filename] = data
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, zlib.error) as error:
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        EOFError,
+        OSError,  # what bzip2 says of damage
+        lzma.LZMAError,
+        zlib.error,
+    ) as error:
         raise InputError(
             name, "", f"is a damaged zip archive, or one of a form that is not read: {error}", "make it again"
         ) from None
     return Files(dict(sorted(files.items())), tuple(skipped))
+
+
+def _limit_directory(file: IO[bytes], name: str) -> None:
+    """`zipfile` reads the whole directory at once, however large it is: it is looked at before. Raises InputError."""
+    size = file.seek(0, os.SEEK_END)
+    if size > _ARCHIVE.archive:
+        raise InputError(name, "", f"is larger than {_ARCHIVE.archive >> 20} MiB", "name an archive that holds the bundle alone")
+    file.seek(0)
+    entries, end = 0, b""
+    while block := file.read(_ZIP_BLOCK):
+        seen = end + block
+        entries += seen.count(_ZIP_ENTRY)
+        if entries > _MOST:
+            raise InputError(name, "", f"has more than {_MOST} members", "name an archive that holds the bundle alone")
+        end = seen[1 - len(_ZIP_ENTRY) :]
+    file.seek(0)
 
 
 def _collect(root: Root, name: str) -> Files:
