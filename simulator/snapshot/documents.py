@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simulator.reading import InputError, Place, parse_document
+from simulator.snapshot.values import text
 
 _MARKER: Final = re.compile(r"^---(?=\s|$)[^\n]*$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"(?:\s*#[^\n]*\n)*\s*(?:#[^\n]*)?\Z")
@@ -19,13 +20,16 @@ _YAML_LIST: Final = re.compile(r"\s*apiVersion: v1\nitems:\n(?=- )")
 _YAML_ITEM: Final = re.compile(r"^- ", re.MULTILINE)
 _YAML_END: Final = re.compile(r"^[^\s-]", re.MULTILINE)
 _YAML_FACTS: Final = {
+    "name": re.compile(r"^    name: (\S+)$", re.MULTILINE),
     "kind": re.compile(r"^  kind: (\w+)$", re.MULTILINE),
     "node": re.compile(r"^    nodeName: (\S+)$", re.MULTILINE),
 }
 _JSON_LIST: Final = re.compile(r'\s*\{\n    "apiVersion": "v1",\n    "items": \[\n(?=        \{\n)')
 _JSON_OPENS: Final = "        {\n"
 _JSON_CLOSES: Final = "\n        }"
+_JSON_END: Final = "\n    ]"
 _JSON_FACTS: Final = {
+    "name": re.compile(r'^                "name": "([^"]+)",?$', re.MULTILINE),
     "kind": re.compile(r'^            "kind": "(\w+)",?$', re.MULTILINE),
     "node": re.compile(r'^                "nodeName": "([^"]+)",?$', re.MULTILINE),
 }
@@ -73,6 +77,8 @@ class Object:
     node: str | None
     text: str = ""
     place: Place | None = None
+    name: str = ""
+    """"" if it is not known yet."""
 
     def read(self, budget: Budget) -> Place | None:
         """The object. None if it is another than its lines said. Raises InputError."""
@@ -87,6 +93,8 @@ def read_objects(text: str, file: str, budget: Budget) -> Iterator[Object]:
     """The objects in a file. Raises InputError."""
     if start := _JSON_LIST.match(text):
         yield from _lines_of(_json_items(text, start.end()), _JSON_FACTS, file)
+        if text.rfind(_JSON_END) < 0 or text.rstrip()[-1] != "}":
+            raise _cut(file)
     elif text.lstrip()[:1] == "{":
         budget.spend(text, "JSON", file)
         yield from _objects_of(_parsed(text, file))
@@ -96,9 +104,15 @@ def read_objects(text: str, file: str, budget: Budget) -> Iterator[Object]:
                 continue
             if head := _YAML_LIST.match(part):
                 yield from _lines_of(_yaml_items(part, head.end()), _YAML_FACTS, file)
+                if not _YAML_END.search(part, head.end()):
+                    raise _cut(file)
             else:
                 budget.spend(part, "YAML", file)
                 yield from _objects_of(_parsed(part, file))
+
+
+def _cut(file: str) -> InputError:
+    return InputError(file, "", "is damaged: the list in it has no end", "save it again, whole")
 
 
 def _parsed(text: str, file: str) -> Place:
@@ -127,7 +141,8 @@ def _lines_of(items: Iterator[str], facts: Mapping[str, re.Pattern[str]], file: 
     for item in items:
         found = {name: pattern.search(item) for name, pattern in facts.items()}
         if kind := found["kind"]:
-            yield Object(kind[1], file, node[1].strip("\"'") if (node := found["node"]) else "", item)
+            name, node = ((match[1].strip("\"'") if (match := found[key]) else "") for key in ("name", "node"))
+            yield Object(kind[1], file, node, item, name=name)
 
 
 def _objects_of(place: Place) -> Iterator[Object]:
@@ -148,4 +163,4 @@ def _objects_of(place: Place) -> Iterator[Object]:
 
 def _object(place: Place, kind: Any) -> Iterator[Object]:
     if (isinstance(kind, str) and "metadata" in place.value) or kind == "APIResourceList":
-        yield Object(kind, place.file, None, place=place)
+        yield Object(kind, place.file, None, place=place, name=text(place.value, "metadata", "name"))

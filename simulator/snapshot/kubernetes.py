@@ -1,12 +1,13 @@
 """Objects of the Kubernetes API -> the document of a cluster, as cluster files have it. Only what a run can see is taken.
 
 Of a pod that is: where it belongs, labels, owner, what its containers ask for, claims, emptyDir, phase. No environment, no
-arguments, no images, no annotations but NVIDIA's.
+arguments, no images, no annotations but NVIDIA's. Of driver-manager's container, how often and how it ended.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +15,7 @@ from typing import Any, Final
 from simulator.kube.drain import MIRROR_POD
 from simulator.reading import FORMAT, InputError, nearest
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
-from simulator.snapshot.contents import Contents
+from simulator.snapshot.contents import TABLE, Contents
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.policy import policy_without_secrets
 from simulator.snapshot.secrets import is_secret_name, looks_like_secret
@@ -29,6 +30,9 @@ _QUANTITY: Final = re.compile(r"[0-9.]+[A-Za-z]*")
 _GPU_LABEL: Final = re.compile(r"feature\.node\.kubernetes\.io/pci-(030[02]_)?10de(_.*)?\.present|nvidia\.com/gpu\.present")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _EVICTION: Final = "pods/eviction"
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+CONTAINER: Final = "k8s-driver-manager"
+"""The init container that runs driver-manager."""
 _MOST_PODS, _MOST_LABELS = 5_000, 30_000
 """So many pods a node has, and labels it and they have, at most: ten times what is usual."""
 _MOST_COMPARED: Final = 300_000
@@ -48,6 +52,8 @@ class Scene:
     """The ClusterPolicy."""
     charts: tuple[str, ...] = ()
     """The versions of the GPU Operator's chart that are named somewhere."""
+    unsaved_gpus: int = 0
+    """So many GPUs are allocated to pods whose requests were not saved."""
 
     @property
     def name(self) -> str:
@@ -68,6 +74,8 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
         if len(mapping(place.value)) >= len(nodes.get(other, {})):  # a whole object tells more than a description
             nodes[other] = place.value
     nodes.pop("", None)
+    if not nodes:
+        raise _no_node(found)
     node = nodes[_choose(found.name, nodes, name)]
     name = text(node, "metadata", "name")
     if problems := subdomain_errors(name):
@@ -76,7 +84,7 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
     pods: dict[str, dict[str, Any]] = {}
     for place in found.of("Pod", name):
         pod = place.value
-        key = f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
+        key = full_name(pod)
         if text(pod, "spec", "nodeName") == name and (key not in pods or not pod.get("isListed")):
             pods[key] = pod
     labels = sum(
@@ -88,25 +96,99 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
     if not pods:
         findings.unseen("pods: none of this node's was found")
         findings.assumed("no pod is on the node, so nothing is evicted")
-    listed = [key for key, pod in pods.items() if pod.get("isListed")]
-    if listed:
-        named = ", ".join([*listed[:3], *(["..."] if len(listed) > 3 else [])])
-        findings.unseen(f"what {len(listed)} pods ask for: only their names are listed ({named})")
-        findings.assumed("pods of which only the name is known ask for no GPU and have no owner")
+    daemonsets = tuple(place.value for place in found.of("DaemonSet"))
+    unsaved = _note_listed(pods, _allocated(found, name), _operators_namespaces((*pods.values(), *daemonsets)), findings)
     policies = [place.value for place in found.of("ClusterPolicy")]
     return Scene(
         node,
         tuple(pods.values()),
-        tuple(place.value for place in found.of("DaemonSet")),
+        daemonsets,
         policy_without_secrets(policies[0]) if policies else None,
         tuple(found.charts),
+        unsaved,
     )
+
+
+# --- pods of which only the name is known ---------------------------------------------------------------------------
+
+
+def _note_listed(pods: dict[str, dict[str, Any]], allocated: Counter[str], operators: set[str], findings: Findings) -> int:
+    """Tell of the pods of which only the name is known, and of the GPUs that are allocated to pods that were not saved.
+
+    If only one pod can have them, it is given them. Gives how many they are.
+    """
+    listed = [key for key, pod in pods.items() if pod.get("isListed")]
+    for pod in pods.values():
+        if text(pod, "status", "phase") not in {"Succeeded", "Failed"}:
+            allocated.subtract(_requests(pod))
+    left = +allocated
+    if left:
+        amounts = ", ".join(f"{count} {resource}" for resource, count in sorted(left.items()))
+        likely = [key for key in listed if key.partition("/")[0] not in operators]
+        if len(likely) == 1:
+            who = f"{likely[0]}, it seems"
+        else:
+            who = f"perhaps of {', '.join(likely[:5])}{', ...' * (len(likely) > 5)}" if likely else "none is named"
+        findings.unseen(f"pods that ask for {amounts}: the node has allocated them to pods that were not saved ({who})")
+        if len(likely) == 1:
+            resources = {resource: str(count) for resource, count in left.items()}
+            pods[likely[0]]["spec"]["containers"] = [{"resources": {"limits": resources, "requests": resources}}]
+            findings.assumed(f"pod {likely[0]} asks for {amounts}: no other pod of the node is known that could")
+    if listed:
+        findings.unseen(
+            f"what {len(listed)} pods ask for: only their names are listed ({', '.join(listed[:3])}{', ...' * (len(listed) > 3)})"
+        )
+        findings.assumed("pods of which only the name is known have no owner" + ("" if left else " and ask for no GPU"))
+    return left.total()
+
+
+def _allocated(found: Contents, node: str) -> Counter[str]:
+    """What of NVIDIA's resources the node has allocated, as far as its description says so."""
+    for place in found.of("Node"):
+        if text(place.value, "metadata", "name") == node and (given := texts(place.value, "status", "allocated")):
+            kept = {resource: count for resource, count in given.items() if not looks_like_secret(resource)}
+            return Counter({resource: int(count) for resource, count in kept.items() if re.fullmatch(r"\d{1,4}", count)})
+    return Counter()
+
+
+def _requests(pod: Mapping[str, Any]) -> Counter[str]:
+    """What a pod's containers ask for of NVIDIA's resources, together."""
+    out = Counter[str]()
+    for container in elements(pod, "spec", "containers"):
+        asked = {**_quantities(container, "limits"), **_quantities(container, "requests")}
+        out.update({resource: int(count) for resource, count in asked.items() if re.fullmatch(r"\d{1,4}", count)})
+    return out
+
+
+def _operators_namespaces(items: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Namespaces whose pods do no work on GPUs: Kubernetes' own, and those in which driver-manager runs."""
+    ours = {
+        text(item, "metadata", "namespace")
+        for item in items
+        for spec in (mapping(item, "spec"), mapping(item, "spec", "template", "spec"))
+        if any(text(container, "name") == CONTAINER for container in elements(spec, "initContainers"))
+    }
+    return {"kube-system", "gpu-operator", *ours}
+
+
+def full_name(pod: Mapping[str, Any]) -> str:
+    """namespace/name."""
+    return f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
+
+
+def _no_node(found: Contents) -> InputError:
+    """What is there instead tells what to do."""
+    if found.tables:
+        return InputError(found.tables[0], "", TABLE, "add -o yaml")
+    if found.skipped:
+        return InputError(found.name, "", f"holds no node that can be read ({found.skipped[0]})", "save it again")
+    if found.logs and not found.objects:
+        return InputError(found.name, "", "holds a log and no node", "ask what the log says: dmsim explain")
+    return InputError(found.name, "", "holds no node", "add what `kubectl get node NAME -o yaml` prints")
 
 
 def _choose(file: str, nodes: Mapping[str, dict[str, Any]], name: str) -> str:
     """The name of the node that is meant. Raises InputError."""
-    if not nodes:
-        raise InputError(file, "", "holds no node", "add what `kubectl get node NAME -o yaml` prints")
     if name:
         if name not in nodes:
             raise InputError(file, "", f'holds no node "{name}"', nearest(name, nodes))
@@ -209,22 +291,58 @@ def _pod(pod: Mapping[str, Any], now: str, findings: Findings, *, is_blocked: bo
     out["containers"] = [_container(container) for container in elements(spec, "containers")]
     out["init_containers"] = [_container(container) for container in elements(spec, "initContainers")]
     out["empty_dir"] = any("emptyDir" in volume for volume in elements(spec, "volumes"))
+    out["finalizers"] = finalizers = _finalizers(metadata)
     if deleted := text(metadata, "deletionTimestamp"):
         out["terminating"] = True
         if deleted < now:
             out["termination_s"] = None
-            findings.assumed(f"{whose}: {_STUCK}")
+            held = f" (finalizers: {', '.join(finalizers)})" if finalizers else ""
+            findings.assumed(f"{whose}: {_STUCK}{held}")
     if is_blocked:
         out["budget"] = {}
         findings.assumed(f"{whose}: its disruption budget blocks eviction, as it does now, for ever")
     kept = ("name", "resourceClaimName", "resourceClaimTemplateName")
     out["resource_claims"] = [_only(claim, *kept) for claim in elements(spec, "resourceClaims")]
     out["resource_claim_statuses"] = [_only(claim, *kept) for claim in elements(status, "resourceClaimStatuses")]
+    if unfinished := [found for item in elements(status, "initContainerStatuses") if (found := _unfinished(item))]:
+        out["status"] = {"initContainerStatuses": unfinished}
     return {key: value for key, value in out.items() if value or key in {"termination_s", "budget"}}
 
 
 def _only(value: Mapping[str, Any], *keys: str) -> dict[str, str]:
     return {key: found for key in keys if (found := text(value, key)) and not subdomain_errors(found)}
+
+
+def _finalizers(metadata: Mapping[str, Any]) -> list[str]:
+    """Those that an API server would have taken, and that hold no secret."""
+    given = metadata.get("finalizers")
+    names = [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
+    return [name for name in names if not label_key_errors(name) and not looks_like_secret(name)]
+
+
+def _unfinished(status: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of an init container that is not over, or was started again: how often, and how it ended. {} of another."""
+    restarts, name = status.get("restartCount"), text(status, "name")
+    again = restarts if isinstance(restarts, int) and not isinstance(restarts, bool) and 0 <= restarts < 1 << 31 else 0
+    if name != CONTAINER or (not again and mapping(status, "state", "terminated").get("exitCode") == 0):
+        return {}
+    out = {"name": name, "ready": flag(status, "ready"), "restartCount": again}
+    return out | {key: state for key in ("state", "lastState") if (state := _state(mapping(status, key)))}
+
+
+def _state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A container's state, without messages, which may say anything."""
+    for kind in ("waiting", "running", "terminated"):
+        if isinstance(given := state.get(kind), dict):
+            kept: dict[str, Any] = {}
+            if re.fullmatch(r"[A-Za-z]{1,64}", reason := text(given, "reason")):
+                kept["reason"] = reason
+            code = given.get("exitCode")
+            if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31:
+                kept["exitCode"] = code
+            kept |= {key: moment for key in ("startedAt", "finishedAt") if _MOMENT.fullmatch(moment := text(given, key))}
+            return {kind: kept}
+    return {}
 
 
 def _owner(pod: Mapping[str, Any]) -> dict[str, Any] | None:

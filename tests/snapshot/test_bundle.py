@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from simulator.cluster.objects import Budget
+from simulator.cluster.objects import Budget, Container
 from simulator.manager.releases import DEFAULT
 from simulator.predicting.events import cluster_policy
 from simulator.reading import InputError
@@ -131,6 +131,44 @@ def test_a_must_gather(must_gather):
     assert any("only their names are listed (ml/train-0" in sentence for sentence in bundle.unseen)
 
 
+def test_gpus_of_pods_that_were_not_saved(must_gather):
+    """The description tells how many are allocated. The only pod that can have them is given them; they are told all the same."""
+    bundle = read_bundle(must_gather, node="gpu-1")
+    train = next(pod for pod in bundle.scenario.world.cluster.pods if pod.name == "train-0")
+    assert train.containers == (Container({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1"}),)
+    assert bundle.unsaved_gpus == 1
+    assert "pod ml/train-0 asks for 1 nvidia.com/gpu: no other pod of the node is known that could" in bundle.assumed
+    told = "the node has allocated them to pods that were not saved (ml/train-0, it seems)"
+    assert f"pods that ask for 1 nvidia.com/gpu: {told}" in bundle.unseen
+
+
+@pytest.mark.parametrize(
+    ("allocated", "more", "unsaved"),
+    [
+        ("nvidia.com/gpu     0 ", "", 0),
+        ("nvidia.com/gpu     2 ", "  ml                          train-1             0 (0%)\n", 2),
+        ("nvidia.com/gpu     many ", "", 0),
+        ("cpu                3 ", "", 0),
+    ],
+)
+def test_gpus_that_nobody_can_be_given(must_gather, allocated, more, unsaved):
+    """None is allocated, or several pods could have them: no pod asks for any."""
+    text = DESCRIBED.replace("nvidia.com/gpu     1 ", allocated).replace("Allocated resources", f"{more}Allocated resources")
+    (must_gather / "gpu_nodes.descr").write_text(text)
+    bundle = read_bundle(must_gather, node="gpu-1")
+    assert bundle.unsaved_gpus == unsaved
+    assert not [pod for pod in bundle.scenario.world.cluster.pods if pod.namespace == "ml" and pod.containers]
+    assert any("allocated them" in sentence for sentence in bundle.unseen) == bool(unsaved)
+
+
+def test_gpus_of_pods_that_were_saved(must_gather):
+    """Are accounted for."""
+    pod = {"kind": "Pod", "metadata": {"name": "train-0", "namespace": "ml"}, "status": {"phase": "Running"}}
+    pod["spec"] = {"nodeName": "gpu-1", "containers": [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    (must_gather / "train.json").write_text(json.dumps(pod))
+    assert read_bundle(must_gather, node="gpu-1").unsaved_gpus == 0
+
+
 def test_a_list_of_labels_alone(must_gather):
     """Without the description there are the labels."""
     (must_gather / "gpu_nodes.descr").unlink()
@@ -166,6 +204,25 @@ def test_names_do_not_matter(tmp_path, cluster):
     assert bundle.scenario.release == DEFAULT
 
 
+SAID = "time=2026-01-01T00:00:00Z level=info msg=Starting driver uninstallation process\n"
+DOCKER = json.dumps({"log": SAID, "stream": "stderr", "time": "2026-01-01T00:00:00Z"}) + "\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_files_are_told_by_what_is_in_them(tmp_path, cluster, packed):
+    """Rotated logs, any ending, Docker's own JSON, UTF-16; what is no text is passed over."""
+    folder = save(tmp_path / "b", cluster)
+    logs = {"x.stamps": SAID, "x.log.1": SAID, "x.json": DOCKER, "x.yaml": SAID, "x.ps1": SAID.encode("utf-16")}
+    for name, log in {**logs, "x.gz": gzip.compress(SAID.encode()), "x.so": b"\0" + SAID.encode()}.items():
+        (folder / name).write_bytes(log if isinstance(log, bytes) else log.encode())
+    if packed:
+        with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+            for path in folder.iterdir():
+                archive.write(path, path.name)
+    bundle = read_bundle(tmp_path / "b.zip" if packed else folder)
+    assert bundle.logs == dict(sorted({**dict.fromkeys(logs, SAID), "x.json": DOCKER}.items()))
+
+
 def test_a_single_file(tmp_path, cluster):
     """The node alone."""
     file = tmp_path / "node.yaml"
@@ -197,6 +254,13 @@ def test_a_host_alone(tmp_path):
         ("kind: Pod\nmetadata: {name: x}\n", "holds no node"),
         ("a: [", "is no valid YAML"),
         ('{"kind": ', "is no valid JSON"),
+        (
+            "NAME    STATUS   ROLES   AGE   VERSION\ngpu-1   Ready    <none>  3d    v1.34.0\n",
+            "is a table for people.*; add -o yaml",
+        ),
+        (SAID, "holds a log and no node; ask what the log says: dmsim explain"),
+        ("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n", "is damaged: the list in it has no end; save it again"),
+        ('{\n    "apiVersion": "v1",\n    "items": [\n        {\n            "kind": "Po', "is damaged: the list in it has no end"),
         ("kind: Node\nmetadata: {name: 'a b'}\n", "impossible"),
     ],
 )
@@ -205,6 +269,43 @@ def test_what_is_no_bundle(tmp_path, text, problem):
     file = tmp_path / "x.yaml"
     file.write_text(text)
     with pytest.raises(InputError, match=problem):
+        read_bundle(file)
+
+
+def test_a_damaged_node_in_a_folder(tmp_path, cluster):
+    """The error says which file it was in."""
+    folder = save(tmp_path / "b", cluster)
+    (folder / "node.json").write_text((folder / "node.json").read_text()[:200])
+    with pytest.raises(
+        InputError, match=r"holds no node that can be read \(node.json: line .* is no valid JSON.*\); save it again"
+    ):
+        read_bundle(folder)
+
+
+def test_a_damaged_list_in_a_folder(tmp_path, cluster):
+    """What is whole of it is read; the rest is told."""
+    folder = save(tmp_path / "b", cluster)
+    text = (folder / "pods.json").read_text()
+    (folder / "pods.json").write_text(text[: len(text) * 2 // 3])
+    bundle = read_bundle(folder)
+    assert 0 < len(bundle.scenario.world.cluster.pods) < len(cluster.pods)
+    assert "pods.json: is damaged: the list in it has no end; save it again, whole" in bundle.unseen
+
+
+def test_a_table_of_pods(tmp_path, cluster):
+    """It is told."""
+    folder = save(tmp_path / "b", cluster)
+    (folder / "pods.json").write_text("NAMESPACE   NAME   READY   STATUS\nml   train   1/1   Running\n")
+    assert "pods.json: is a table for people, as kubectl get prints without -o yaml" in read_bundle(folder).unseen
+
+
+def test_an_archive_that_is_cut(must_gather, tmp_path):
+    """One clear error, and what to do."""
+    file = tmp_path / "b.tar.gz"
+    with tarfile.open(file, "w:gz") as packed:
+        packed.add(must_gather, must_gather.name)
+    file.write_bytes(file.read_bytes()[:-1000])
+    with pytest.raises(InputError, match=r"is no tar archive, or a damaged one.*; make the archive again, of what was saved"):
         read_bundle(file)
 
 
@@ -250,6 +351,61 @@ def test_a_pod_that_is_terminating(pod_of, deleted, termination):
     """One whose time was over when the node last gave a sign of life never goes."""
     found = pod_of({"metadata": {**NAMED, "deletionTimestamp": deleted}})
     assert (found.terminating, found.termination) == (True, termination)
+
+
+def test_finalizers(pod_of):
+    """They are kept, but for what no API server would take, and for what looks like a secret."""
+    names = ["example.com/block", "foregroundDeletion", "a b", "ghp_0123456789abcdefghijABCDEFGHIJ", 7]
+    found = pod_of({"metadata": {**NAMED, "finalizers": names}})
+    assert found.finalizers == ("example.com/block", "foregroundDeletion")
+    assert pod_of({"metadata": {**NAMED, "finalizers": "x"}}).finalizers == ()
+
+
+def test_a_finalizer_that_keeps_a_pod(pod_of, tmp_path):
+    """It is told with the pod that never goes."""
+    pod_of({"metadata": {**NAMED, "deletionTimestamp": "2025-12-31T23:00:00Z", "finalizers": ["example.com/block"]}})
+    told = "pod ml/train: it is terminating, and the time it had is over: it never goes (finalizers: example.com/block)"
+    assert told in read_bundle(tmp_path).assumed
+
+
+LOOPS = {
+    "name": "k8s-driver-manager",
+    "ready": False,
+    "restartCount": 23,
+    "image": "nvcr.io/x",
+    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting"}},
+    "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-06-10T07:51:00Z", "containerID": "x"}},
+}
+
+
+def test_an_init_container_that_fails_again_and_again(pod_of):
+    """How often, and how it ended, is kept; no message."""
+    found = pod_of({"metadata": NAMED, "status": {"phase": "Pending", "initContainerStatuses": [LOOPS, {"name": "other"}]}})
+    (status,) = found.status["initContainerStatuses"]
+    assert status == {
+        "name": "k8s-driver-manager",
+        "ready": False,
+        "restartCount": 23,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"reason": "Error", "exitCode": 1, "finishedAt": "2026-06-10T07:51:00Z"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        ({"state": {"terminated": {"exitCode": 0}}}, False),
+        ({"state": {"terminated": {"exitCode": 0}}, "restartCount": 2}, True),
+        ({"state": {"running": {"startedAt": "now"}}}, True),
+        ({"state": {"terminated": {"exitCode": True}}, "restartCount": "2"}, True),
+        ({"state": "x", "lastState": {"waiting": 1}, "restartCount": True}, True),
+    ],
+)
+def test_an_init_container_s_status(pod_of, status, kept):
+    """One that ended well the first time says nothing; what is of another type counts as missing."""
+    name = {"name": "k8s-driver-manager"}
+    found = pod_of({"metadata": NAMED, "status": {"phase": "Running", "initContainerStatuses": [name | status]}})
+    assert bool(found.status) == kept
 
 
 @pytest.mark.parametrize(
