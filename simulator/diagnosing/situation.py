@@ -17,23 +17,22 @@ from simulator.diagnosing.gpu_operator import (
     CORDONED_IN,
     POLICY_NAME,
     UPGRADE_FAILED,
-    UPGRADE_STATE,
 )
+from simulator.gocompat import GoError, parse_bool
 from simulator.host.fake import FakeHost
 from simulator.host.spec import HostSpec, PciFunction
+from simulator.labels import UPGRADE_STATE
 from simulator.manager.releases import ShellFlow, resolve
+from simulator.manager.shell.script import HOST_NVIDIA_SMI
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound
+from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.bundle import Bundle
 
-VFIO_DRIVERS: Final = frozenset({"vfio-pci", "nvgrace_gpu_vfio_pci"})
 EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 CLUSTER_POLICY: Final = "ClusterPolicy"
-_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_SCRIPT_LOOKS_AT: Final = "/host/usr/bin/nvidia-smi"
-"""The script asks only where there is a file here."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,12 @@ class Situation:
         value = self.env.get(name)
         if value is None:
             return default
-        return value == "true" if isinstance(resolve(self.release), ShellFlow) else value in _TRUE
+        if isinstance(resolve(self.release), ShellFlow):
+            return value == "true"
+        try:
+            return parse_bool(value)
+        except GoError:
+            return False
 
     @property
     def touches_cordon(self) -> bool:
@@ -83,19 +87,8 @@ class Situation:
     @cached_property
     def holders(self) -> frozenset[str]:
         """The pods (namespace/name) that hold one of the driver's modules, as far as the world tells."""
-        host = self.host
-        names = {pod for answer in host.delete_module.values() if isinstance(answer, Mapping) for pod in answer["busy_while_pods"]}
-        for held in host.held_by_pods.values():
-            names.update(held.pods)
-        for module in host.modules:
-            names.update(module.pods)
+        names = {pod for pods in self.host.module_holders.values() for pod in pods}
         return frozenset(pod.full_name for pod in self.pods if pod.full_name in names and not is_finished(pod))
-
-    @cached_property
-    def claims(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        """Namespace and name of each resource claim -> the drivers that have allocated it."""
-        claims = self.bundle.scenario.world.cluster.resource_claims
-        return {(claim.namespace, claim.name): claim.drivers or () for claim in claims}
 
     @property
     def mode(self) -> Mode:
@@ -136,7 +129,7 @@ class Situation:
     @property
     def is_upgrade_policy_on(self) -> bool:
         """Does the annotation give eviction and drain to the upgrade controller?"""
-        return self.node.annotations.get(labels.UPGRADE_ANNOTATION) == "true"
+        return policy_owns_eviction(self.bundle.scenario.world)
 
     @cached_property
     def policy(self) -> Mapping[str, Any] | None:
@@ -177,7 +170,7 @@ class Situation:
     def _asked(self) -> tuple[bool, frozenset[str]]:
         """Does the host check see a driver, and which modules are loaded once it was asked?"""
         host = self.fake_host()
-        if isinstance(resolve(self.release), ShellFlow) and not host.is_file(_SCRIPT_LOOKS_AT):
+        if isinstance(resolve(self.release), ShellFlow) and not host.is_file(HOST_NVIDIA_SMI):
             return False, self.modules
         try:
             result = host.run(HOST_QUERY)
