@@ -18,15 +18,20 @@ from simulator.host.tree import fresh
 from simulator.manager.releases import RELEASES, resolve
 from simulator.manager.steps import MODULES
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
-from simulator.predicting.modes import WORKLOADS, Mode, relabelled
+from simulator.predicting.driver_pod import driver_pods, without_processes_of
+from simulator.predicting.modes import WORKLOADS, Mode, mode_of, relabelled
 from simulator.world import World, comes_back
 
 _ANOTHER_DIGEST: Final = "another-configuration"
 _KEPT: Final = ("NODE_NAME", "OPERATOR_NAMESPACE", "KUBECONFIG", "HOME", "PATH")
 _KEPT_PREFIX: Final = "KUBERNETES_"
 _DRIVER_STOPS: Final = (
-    "what the old driver container does when it stops (it too tries to unload its modules) is not modelled: modules, mounts"
-    " and files are as the world has them"
+    "what the old driver container does when it stops (it too tries to unload its modules) is not modelled, but that its"
+    " processes are gone: modules, mounts and files are as the world has them"
+)
+_NOT_THE_OLD_PODS: Final = (
+    "open handles of processes that no pod is named for are not the old driver pod's own; if they are (nvidia-persistenced,"
+    " nv-fabricmanager), they are gone before driver-manager runs"
 )
 
 
@@ -58,11 +63,11 @@ def happen(world: World, release: str, event: Event, to: Mode | None = None) -> 
     """Let an event happen. `to` is the mode of a mode switch, and needed for it. Raises KeyError for an unknown release."""
     match event:
         case Event.POD_RESTART:
-            return Happened(world, (), (_DRIVER_STOPS,))
+            return _after_the_old_pod(Happened(world, (), (_DRIVER_STOPS,)))
         case Event.IMAGE_BUMP:
-            return _configured_otherwise(world, release, "the driver's version")
+            return _after_the_old_pod(_configured_otherwise(world, release, "the driver's version"))
         case Event.CONFIG_CHANGE:
-            return _configured_otherwise(world, release, "the driver's configuration")
+            return _after_the_old_pod(_configured_otherwise(world, release, "the driver's configuration"))
         case Event.REBOOT:
             return _rebooted(world)
         case Event.MODE_SWITCH:
@@ -80,6 +85,23 @@ def policy_owns_eviction(world: World) -> bool:
     """Does the operator's upgrade controller own eviction and drain, by the node's annotation?"""
     node = world.cluster.node
     return node is not None and node.annotations.get(labels.UPGRADE_ANNOTATION) == "true"
+
+
+# --- the old pod ------------------------------------------------------------------------------------------------------
+
+
+def _after_the_old_pod(happened: Happened) -> Happened:
+    """The pod that runs driver-manager starts when the one before it is dead, and holds no module any more."""
+    world = happened.world
+    node = world.cluster.node
+    pods = [pod.full_name for pod in driver_pods(world, WORKLOADS[mode_of(node.labels if node else {})])]
+    host, held = without_processes_of(world.host, pods)
+    if held:
+        changed = f"the processes of the old pod {', '.join(pods)} are gone with it; they held {', '.join(held)}"
+        return replace(happened, world=replace(world, host=host), changed=(*happened.changed, changed))
+    if pods and any(module.users and not module.pods and is_of_driver(module.name) for module in host.modules):
+        return replace(happened, assumed=(*happened.assumed, _NOT_THE_OLD_PODS))
+    return happened
 
 
 # --- another driver ---------------------------------------------------------------------------------------------------
