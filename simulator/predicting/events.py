@@ -99,7 +99,7 @@ def _after_the_old_pod(happened: Happened) -> Happened:
     if held:
         changed = f"the processes of the old pod {', '.join(pods)} are gone with it; they held {', '.join(held)}"
         return replace(happened, world=replace(world, host=host), changed=(*happened.changed, changed))
-    if pods and any(module.users and not module.pods and is_of_driver(module.name) for module in host.modules):
+    if pods and has_nameless_holders(host):
         return replace(happened, assumed=(*happened.assumed, _NOT_THE_OLD_PODS))
     return happened
 
@@ -128,6 +128,11 @@ def _configured_otherwise(world: World, release: str, what: str) -> Happened:
 
 
 # --- a reboot ---------------------------------------------------------------------------------------------------------
+
+
+def has_nameless_holders(host: HostSpec) -> bool:
+    """Is a module of the driver held by processes of which no pod is named?"""
+    return any(module.users and not module.pods and is_of_driver(module.name) for module in host.modules)
 
 
 def is_of_driver(module: str) -> bool:
@@ -211,7 +216,15 @@ def _is_of_module(file: File, loaded: set[str]) -> bool:
 # --- another mode -----------------------------------------------------------------------------------------------------
 
 
+def is_set_up(world: World, mode: Mode) -> bool:
+    """Is the node in this mode already, by the operator's own label? Then a switch to it changes nothing, and no pod starts."""
+    labelled = world.cluster.node.labels if world.cluster.node else {}
+    return mode_of(labelled) is mode and WORKLOADS[mode].selector in labelled
+
+
 def _switched(world: World, release: str, mode: Mode) -> Happened:
+    if is_set_up(world, mode):
+        return Happened(world, (f"nothing: it is a {mode} node already, and no pod is started",))
     workload = WORKLOADS[mode]
     kept = {key: value for key, value in world.env.items() if key in _KEPT or key.startswith(_KEPT_PREFIX)}
     env = {**kept, **workload.env}

@@ -102,7 +102,8 @@ def _why(
     if left:
         parts.append(f"held by pod {', '.join(left)}")
     if users:
-        parts.append(f"{users} open {'handle' if users == 1 else 'handles'} of processes that are not named here")
+        whose = f"processes: {run.sight.holders}" if run.sight.holders else "processes that are not named here"
+        parts.append(f"{users} open {'handle' if users == 1 else 'handles'} of {whose}")
     if result == NOT_LISTED and not parts:
         return f"{run.release} never unloads {name}"
     if result == LOADED_AGAIN:
