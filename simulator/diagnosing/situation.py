@@ -27,12 +27,11 @@ from simulator.manager.shell.script import HOST_NVIDIA_SMI
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound
-from simulator.predicting.events import policy_owns_eviction
+from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.bundle import Bundle
 
 EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
-CLUSTER_POLICY: Final = "ClusterPolicy"
 
 
 @dataclass(frozen=True)
@@ -134,8 +133,7 @@ class Situation:
     @cached_property
     def policy(self) -> Mapping[str, Any] | None:
         """The ClusterPolicy, if it was seen."""
-        objects = self.bundle.scenario.world.cluster.objects
-        return self.bundle.cluster_policy or next((found for found in objects if found.get("kind") == CLUSTER_POLICY), None)
+        return cluster_policy(self.bundle.scenario.world)
 
     @property
     def policy_name(self) -> str:

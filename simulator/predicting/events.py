@@ -5,10 +5,10 @@ An event that cannot be known in full says what it assumes instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from simulator import labels
 from simulator.config import UNINSTALL_DRIVER
@@ -80,6 +80,11 @@ def policy_owns_eviction(world: World) -> bool:
     """Does the operator's upgrade controller own eviction and drain, by the node's annotation?"""
     node = world.cluster.node
     return node is not None and node.annotations.get(labels.UPGRADE_ANNOTATION) == "true"
+
+
+def cluster_policy(world: World) -> Mapping[str, Any] | None:
+    """The GPU Operator's ClusterPolicy, if the world has it."""
+    return next((document for document in world.cluster.objects if document.get("kind") == "ClusterPolicy"), None)
 
 
 # --- another driver ---------------------------------------------------------------------------------------------------

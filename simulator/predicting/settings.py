@@ -11,7 +11,7 @@ from simulator.gocompat import format_duration
 from simulator.manager.releases import Flow, ShellFlow
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.predicting.answers import Setting, SettingsAnswer
-from simulator.predicting.events import knows_digest, policy_owns_eviction
+from simulator.predicting.events import cluster_policy, knows_digest, policy_owns_eviction
 from simulator.predicting.run import Run
 from simulator.predicting.traps import traps
 from simulator.urfave import Flag
@@ -119,13 +119,12 @@ def _digest(run: Run) -> Iterator[Setting]:
 
 
 def _policy(run: Run) -> Iterator[Setting]:
-    for document in run.world.cluster.objects:
-        if document.get("kind") == "ClusterPolicy":
-            for path in _CLUSTER_POLICY:
-                found: Any = document.get("spec") or {}
-                for key in path:
-                    found = found.get(key) if isinstance(found, Mapping) else None
-                yield from _leaves(".".join(path), found)
+    policy = cluster_policy(run.world)
+    for path in _CLUSTER_POLICY:
+        found: Any = policy
+        for key in ("spec", *path):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        yield from _leaves(".".join(path), found)
 
 
 def _leaves(path: str, value: Any) -> Iterator[Setting]:

@@ -14,7 +14,7 @@ from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
 from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.manager.whatif import WHAT_IFS
 from simulator.predicting.answers import Trap
-from simulator.predicting.events import knows_digest, policy_owns_eviction
+from simulator.predicting.events import cluster_policy, knows_digest, policy_owns_eviction
 from simulator.predicting.reading import pod_requests
 from simulator.predicting.run import Run
 
@@ -182,7 +182,7 @@ def _superseded(run: Run) -> Iterator[Trap]:
         " ENABLE_GPU_POD_EVICTION and ENABLE_AUTO_DRAIN say; the operator's upgrade controller has to evict"
         f" (label {labels.UPGRADE_STATE}=upgrade-required asks it to)",
     )
-    if any(document.get("kind") == "ClusterPolicy" and _driver_disabled(document) for document in run.world.cluster.objects):
+    if _driver_disabled(cluster_policy(run.world)):
         yield Trap(
             "annotation-without-driver",
             labels.UPGRADE_ANNOTATION,

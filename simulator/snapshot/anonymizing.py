@@ -70,7 +70,6 @@ def anonymized(bundle: Bundle) -> Bundle:
     operator = {world.env.get("OPERATOR_NAMESPACE", "gpu-operator"), "gpu-operator"}
     names = _collect(world, operator)
     replaced = names.replacer()
-    policy = _plain(bundle.cluster_policy) if bundle.cluster_policy is not None else None
     objects = tuple(_plain(item) | {"metadata": {"name": "cluster-policy"}} for item in world.cluster.objects)
     scenario = replace(
         bundle.scenario,
@@ -87,7 +86,6 @@ def anonymized(bundle: Bundle) -> Bundle:
         tuple(replaced(sentence) for sentence in bundle.unseen),
         tuple(replaced(sentence) for sentence in bundle.assumed),
         {replaced(name): replaced(log) for name, log in bundle.logs.items()},
-        policy,
     )
 
 

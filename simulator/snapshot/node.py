@@ -43,7 +43,6 @@ class Made:
     scenario: Scenario
     findings: Findings
     logs: Mapping[str, str]
-    cluster_policy: Mapping[str, Any] | None
 
 
 def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> Made:
@@ -67,7 +66,7 @@ def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> 
     scenario = _scenario(found, host, cluster, program, scene.name)
     for sentence in found.skipped:
         findings.unseen(sentence)
-    return Made(scenario, findings, _logs(found, scene), scene.policy)
+    return Made(scenario, findings, _logs(found, scene))
 
 
 def _said(found: Contents, findings: Findings) -> Root | None:
@@ -88,7 +87,7 @@ def _host_alone(found: Contents, node: str, root: Root, findings: Findings) -> M
     program = Program(DEFAULT, Mode.CONTAINER, (UNINSTALL_DRIVER,), {"NODE_NAME": name, **usual_variables(Mode.CONTAINER)})
     findings.assumed(f"driver-manager is {DEFAULT}, started as the GPU Operator starts it")
     seen = read_host_root(root, name, program.release, findings)
-    return Made(_scenario(found, seen.host, load_cluster(DEFAULT_CLUSTER, name), program, name), findings, dict(found.logs), None)
+    return Made(_scenario(found, seen.host, load_cluster(DEFAULT_CLUSTER, name), program, name), findings, dict(found.logs))
 
 
 def _scenario(found: Contents, host: HostSpec, cluster: ClusterSpec, program: Program, name: str) -> Scenario:
