@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from simulator import labels
 from simulator.cluster.objects import Node, Pod
@@ -29,9 +29,8 @@ from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound
 from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
+from simulator.predicting.run import CUSTOM_LABEL
 from simulator.snapshot.bundle import Bundle
-
-EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Situation:
     @property
     def eviction_label(self) -> str:
         """The label that NODE_LABEL_FOR_GPU_POD_EVICTION names, as the release reads it; "" for none. The script cuts off a value."""
-        named = self.env.get(EVICTION_LABEL, "")
+        named = self.env.get(CUSTOM_LABEL, "")
         return named.partition("=")[0] if isinstance(resolve(self.release), ShellFlow) else named
 
     def is_on(self, name: str, *, default: bool = False) -> bool:

@@ -15,7 +15,7 @@ from simulator.config import UNINSTALL_DRIVER
 from simulator.host import modprobe
 from simulator.host.spec import File, HostSpec, PciFunction
 from simulator.host.tree import fresh
-from simulator.manager.releases import RELEASES, resolve
+from simulator.manager.releases import is_since, resolve
 from simulator.manager.steps import MODULES
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.predicting.modes import WORKLOADS, Mode, relabelled
@@ -213,7 +213,7 @@ def _switched(world: World, release: str, mode: Mode) -> Happened:
     cluster = world.cluster
     node = cluster.node
     if node is not None:
-        fills_blanks = list(RELEASES).index(release) >= list(RELEASES).index("v0.12.0")
+        fills_blanks = is_since(release, "v0.12.0")  # it comes with the operator v26.7.0
         now = relabelled(node.labels, mode, fills_blanks=fills_blanks)
         changed += [
             f"label {key}: {_shown(node.labels.get(key))} -> {_shown(now.get(key))}"

@@ -12,13 +12,12 @@ from simulator.manager.releases import Flow, ShellFlow
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.predicting.answers import Setting, SettingsAnswer
 from simulator.predicting.events import cluster_policy, knows_digest, policy_owns_eviction
-from simulator.predicting.run import Run
+from simulator.predicting.run import CUSTOM_LABEL, Run
 from simulator.predicting.traps import traps
 from simulator.urfave import Flag
 
 EVICTION: Final = "ENABLE_GPU_POD_EVICTION"
 DRAIN: Final = "ENABLE_AUTO_DRAIN"
-CUSTOM_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 _SCRIPT_DEFAULTS: Final = {
     "NODE_NAME": "",
     "DRAIN_USE_FORCE": "false",
