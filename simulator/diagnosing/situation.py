@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from simulator import labels
 from simulator.cluster.objects import Node, Pod
@@ -27,12 +27,10 @@ from simulator.manager.shell.script import HOST_NVIDIA_SMI
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound
-from simulator.predicting.events import policy_owns_eviction
+from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
+from simulator.predicting.run import CUSTOM_LABEL
 from simulator.snapshot.bundle import Bundle
-
-EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
-CLUSTER_POLICY: Final = "ClusterPolicy"
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Situation:
     @property
     def eviction_label(self) -> str:
         """The label that NODE_LABEL_FOR_GPU_POD_EVICTION names, as the release reads it; "" for none. The script cuts off a value."""
-        named = self.env.get(EVICTION_LABEL, "")
+        named = self.env.get(CUSTOM_LABEL, "")
         return named.partition("=")[0] if isinstance(resolve(self.release), ShellFlow) else named
 
     def is_on(self, name: str, *, default: bool = False) -> bool:
@@ -134,8 +132,7 @@ class Situation:
     @cached_property
     def policy(self) -> Mapping[str, Any] | None:
         """The ClusterPolicy, if it was seen."""
-        objects = self.bundle.scenario.world.cluster.objects
-        return self.bundle.cluster_policy or next((found for found in objects if found.get("kind") == CLUSTER_POLICY), None)
+        return cluster_policy(self.bundle.scenario.world)
 
     @property
     def policy_name(self) -> str:

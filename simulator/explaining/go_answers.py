@@ -17,9 +17,10 @@ from typing import Any, Final
 from simulator import labels
 from simulator import messages as m
 from simulator.config import UNINSTALL_DRIVER
+from simulator.explaining.log_answers import LogAnswers
 from simulator.explaining.matching import Matcher, hole, is_row
 from simulator.explaining.text import Entry, squeezed
-from simulator.explore.answers import Answers, Failure, Stay, gpu_pod, pod
+from simulator.explore.answers import Failure, Stay, gpu_pod, pod
 from simulator.gocompat import errno_text
 from simulator.kube.clientset import Object
 from simulator.kube.waiting import DEADLINE_EXCEEDED
@@ -200,46 +201,14 @@ def _words_of_errnos(text: str) -> list[int]:
     return [_ERRNOS[word] for word in _errno_words().findall(text)]
 
 
-class GoAnswers(Answers):
+class GoAnswers(LogAnswers):
     """The domain of each question, for one run that is held against a log."""
 
     def __init__(self, matcher: Matcher, found: Harvest, entered: Callable[[], Sequence[str]]) -> None:
-        self.matcher = matcher
-        self._entered = entered
+        super().__init__(matcher, entered)
         self.found = found
         self._holes = 0
         self._blocked: dict[str, Failure] = dict(found.blocked)
-
-    # --- what the log says next ---------------------------------------------------------------------------------
-
-    def _said(self, *starts: str) -> bool | None:
-        """Does the next line begin with one of these? None where it is not known."""
-        entry = self.matcher.next
-        return None if entry is None else squeezed(entry.message).startswith(tuple(map(squeezed, starts)))
-
-    def _begins(self, *starts: str) -> bool:
-        """Does the log begin with one of these? It is asked while its beginning is looked for."""
-        return squeezed(self.matcher.entries[0].message).startswith(tuple(map(squeezed, starts)))
-
-    def _unless(self, usual: Any, *starts: str, other: Any) -> Sequence[Any]:
-        """The usual answer, the other one where the model then says one of these lines; both where nothing is known.
-
-        Before the beginning of the log only a line that is its first matters.
-        """
-        said = self._said(*starts)
-        if said is not None:
-            return (other,) if said else (usual,)
-        if self.matcher.started or self._begins(*starts):
-            return (usual, other)
-        return (usual,)
-
-    def _yes_if(self, *starts: str) -> Sequence[bool]:
-        usual, other = False, True
-        return self._unless(usual, *starts, other=other)
-
-    def _no_if(self, *starts: str) -> Sequence[bool]:
-        usual, other = True, False
-        return self._unless(usual, *starts, other=other)
 
     def _may_fail(self) -> bool:
         entry = self.matcher.next

@@ -12,6 +12,7 @@ import pytest
 
 from simulator.cluster.objects import Budget
 from simulator.manager.releases import DEFAULT
+from simulator.predicting.events import cluster_policy
 from simulator.reading import InputError
 from simulator.scenario import load_cluster, load_host
 from simulator.snapshot.bundle import read_bundle, read_world_or_bundle
@@ -125,7 +126,7 @@ def test_a_must_gather(must_gather):
     assert {pod.full_name for pod in world.cluster.pods} >= {"ml/train-0", "gpu-operator/nvidia-driver-daemonset-c6b9x"}
     assert all(pod.name != "elsewhere" for pod in world.cluster.pods)
     assert [*bundle.logs] == ["gpu-operator/nvidia-driver-daemonset-c6b9x/k8s-driver-manager"]
-    assert bundle.cluster_policy["spec"] == {"driver": {"enabled": True}}
+    assert cluster_policy(world)["spec"] == {"driver": {"enabled": True}}
     assert bundle.scenario.release == DEFAULT
     assert any("only their names are listed (ml/train-0" in sentence for sentence in bundle.unseen)
 
