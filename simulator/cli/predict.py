@@ -73,7 +73,16 @@ def run(options: argparse.Namespace) -> int:
     what_if = check_what_if(options.what_if if options.what_if is not None else bundle.scenario.what_if, release)
 
     def ask(tag: str) -> Prediction:
-        return predict(world, tag, event=event, to=options.to or "", what_if=what_if, unseen=bundle.unseen, assumed=bundle.assumed)
+        return predict(
+            world,
+            tag,
+            event=event,
+            to=options.to or "",
+            what_if=what_if,
+            unseen=bundle.unseen,
+            assumed=bundle.assumed,
+            is_host_seen=bundle.is_host_seen,
+        )
 
     prediction = ask(release)
     if options.compare is not None:

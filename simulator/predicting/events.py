@@ -30,7 +30,7 @@ _DRIVER_STOPS: Final = (
     " processes are gone: modules, mounts and files are as the world has them"
 )
 _NOT_THE_OLD_PODS: Final = (
-    "open handles of processes that no pod is named for are not the old driver pod's own; if they are (nvidia-persistenced,"
+    "open handles of processes that are not named are not the old driver pod's own; if they are (nvidia-persistenced,"
     " nv-fabricmanager), they are gone before driver-manager runs"
 )
 
@@ -136,8 +136,8 @@ def _configured_otherwise(world: World, release: str, what: str) -> Happened:
 
 
 def has_nameless_holders(host: HostSpec) -> bool:
-    """Is a module of the driver held by processes of which no pod is named?"""
-    return any(module.users and not module.pods and is_of_driver(module.name) for module in host.modules)
+    """Is a module of the driver held by processes that nobody named?"""
+    return any(module.users and not module.pods and not module.processes and is_of_driver(module.name) for module in host.modules)
 
 
 def is_of_driver(module: str) -> bool:

@@ -90,19 +90,21 @@ def predict(
     what_if: str = "",
     unseen: tuple[str, ...] = (),
     assumed: tuple[str, ...] = (),
+    is_host_seen: bool = True,
+    unsaved_gpus: int = 0,
 ) -> Prediction:
     """What a release will do to a node after an event.
 
     `to` is the mode of a mode switch, `what_if` a proposed upstream change to put on top; `unseen` and `assumed` are what
-    whoever made the world could not see, and assumed instead. Raises KeyError for an unknown release or what-if, ValueError
-    for an unknown mode.
+    whoever made the world could not see, and assumed instead; `is_host_seen` and `unsaved_gpus` are those of a `Sight`.
+    Raises KeyError for an unknown release or what-if, ValueError for an unknown mode.
     """
     event = Event(event)
     happened = happen(world, release, event, Mode(to) if event is Event.MODE_SWITCH else None)
     now = happened.world
     node = now.cluster.node
     outcome = simulate(now, release, what_if=what_if)
-    sight = Sight(unseen, (*assumed, *happened.assumed))
+    sight = Sight(unseen, (*assumed, *happened.assumed), is_host_seen, unsaved_gpus)
     run = Run(now, resolve(release, what_if=what_if), outcome, mode_of(node.labels if node else {}), sight)
     bound = bind(run)
     answers = Answers(
@@ -142,7 +144,7 @@ def _unless(run: Run, event: Event, what_if: str) -> str:
         return ""
     pods, world = evicted_first(run.world)
     condition = ""
-    if has_nameless_holders(world.host) and not run.sight.holders:
+    if has_nameless_holders(world.host):
         world, condition = without_nameless_holders(world), ", and they are what holds the modules"
     if not pods or simulate(world, run.release, what_if=what_if).exit_code != 0:
         return ""

@@ -1,55 +1,39 @@
-"""What an answer rests on: how far anybody looked at the node, and what the node itself shows of earlier tries.
-
-What was not seen and what was assumed instead are sentences (`snapshot.Bundle`); those that decide a verdict are known here
-by their words. What was tried before is in the status of the pod that runs driver-manager.
-"""
+"""What an answer rests on: how far anybody looked at the node, and what the node itself shows of earlier tries."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from simulator.cluster.objects import Pod
 from simulator.node.pods import DRIVER_MANAGER_CONTAINER
 
-_HOST: Final = re.compile(r"the host itself\b")
-_PODS_THAT_ASK: Final = re.compile(r"(GPUs?|nvidia\.com/\S+)\b.*\b(asked for|requested)\b.*\bpods?\b", re.IGNORECASE)
-_HOLDERS: Final = re.compile(r"\bprocesses\b.*\bhold the modules\b[^:]*: (?P<names>.+)")
-
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What was not seen, and what was assumed instead: sentences for a person."""
+    """How far whoever described the node looked. `unseen` and `assumed` are sentences for a person."""
 
     unseen: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
-
-    @property
-    def is_host_seen(self) -> bool:
-        """Did anybody look at the host? If not, it is made up of what the cluster says."""
-        return not any(map(_HOST.match, self.unseen))
-
-    @property
-    def pods_that_ask(self) -> str:
-        """What says that pods which are not known have asked for GPUs; "" if nothing does."""
-        return next((sentence for sentence in self.unseen if _PODS_THAT_ASK.search(sentence)), "")
-
-    @property
-    def holders(self) -> str:
-        """The processes beside the pods' that hold the modules, by name; "" if none is named."""
-        found = next((match for sentence in self.assumed if (match := _HOLDERS.search(sentence))), None)
-        return found["names"] if found else ""
+    is_host_seen: bool = True
+    """Did anybody look at the host? If not, it is made up of what the cluster says."""
+    unsaved_gpus: int = 0
+    """So many GPUs are allocated to pods whose requests are not known."""
 
     @property
     def gaps(self) -> str:
         """What a success is subject to, in short; "" if all was seen."""
         others = len(self.unseen) - (not self.is_host_seen)
-        more = f"{others} {'thing' if others == 1 else 'things'} "
+        verb = "was" if others == 1 else "were"
         if not self.is_host_seen:
-            return "nobody looked at the host" + (f", and {more}more {'was' if others == 1 else 'were'} not seen" if others else "")
-        return f"{more}{'was' if others == 1 else 'were'} not seen, named at the end" if others else ""
+            more = f", and {_things(others)} more {verb} not seen" if others > 0 else ""
+            return f"nobody looked at the host{more}"
+        return f"{_things(others)} {verb} not seen, named at the end" if others else ""
+
+
+def _things(count: int) -> str:
+    return f"{count} {'thing' if count == 1 else 'things'}"
 
 
 @dataclass(frozen=True, slots=True)

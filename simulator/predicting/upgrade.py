@@ -31,8 +31,9 @@ def _is_evicted(pod: Pod) -> bool:
 
 
 def without_nameless_holders(world: World) -> World:
-    """The world where the processes have ended that hold the driver's modules and of which no pod is named."""
+    """The world where the processes have ended that hold the driver's modules and that nobody named."""
     modules = tuple(
-        replace(module, users=0) if is_of_driver(module.name) and not module.pods else module for module in world.host.modules
+        replace(module, users=0) if is_of_driver(module.name) and not (module.pods or module.processes) else module
+        for module in world.host.modules
     )
     return replace(world, host=replace(world.host, modules=modules))

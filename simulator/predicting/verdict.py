@@ -134,7 +134,7 @@ def decide(run: Run, answers: Answers, bound: Bound | None, event: Event, *, nex
         contradicted = bool(failures) and event is not Event.REBOOT  # which may have taken away what it failed at
         if contradicted:
             cause = Cause.CONTRADICTED
-        elif run.sight.pods_that_ask and run.path is Path.FULL:
+        elif run.sight.unsaved_gpus and run.path is Path.FULL:
             cause = Cause.UNSEEN_PODS
         outlook, sentence = _success(run, cause, how, failures)
     return Verdict(
@@ -167,7 +167,9 @@ def _success(run: Run, cause: Cause, how: str, failures: list[Failing]) -> tuple
         against = "; ".join(map(str, failures))
         return Outlook.CANNOT_BE_TOLD, f"{Outlook.CANNOT_BE_TOLD}: by what is known {reason} ({how}), but {against}{rest}"
     if cause is Cause.UNSEEN_PODS:
-        return Outlook.CANNOT_BE_TOLD, f"{Outlook.CANNOT_BE_TOLD}: {run.sight.pods_that_ask}; without them {reason} ({how})"
+        count = run.sight.unsaved_gpus
+        asked = f"{count} {'GPU is' if count == 1 else 'GPUs are'} asked for by pods that were not saved"
+        return Outlook.CANNOT_BE_TOLD, f"{Outlook.CANNOT_BE_TOLD}: {asked}; without them {reason} ({how})"
     if gaps:
         return Outlook.AS_FAR_AS_SEEN, f"{Outlook.AS_FAR_AS_SEEN}: {reason}; {how}; {gaps}"
     return Outlook.WILL, f"{Outlook.WILL}: {reason}; {how}"

@@ -108,7 +108,20 @@ def read_host_root(root: Root, name: str, release: str, findings: Findings) -> S
         and any(function.is_gpu and not function.driver for function in pci or ())
     ):
         findings.assumed("the nvidia module on disk can be loaded: nothing that would forbid it (Secure Boot, a key) was looked at")
-    return SeenHost(host, modules, pci, tuple(said.holders) if said is not None and said.saw_processes else None)
+    return SeenHost(host, modules, pci, _holders(said, modules, findings))
+
+
+def _holders(said: TextRoot | None, modules: tuple[Module, ...] | None, findings: Findings) -> tuple[Holder, ...] | None:
+    """Who has a GPU open, if that was seen. To find nobody where the kernel counts somebody is not to have seen."""
+    if said is None or not said.saw_processes:
+        return None
+    count = next((module.users for module in modules or () if module.name == "nvidia"), 0)
+    if count and not said.holders:
+        findings.unseen(
+            f"which processes have a GPU open: the script found none, yet the kernel counts {count} handle{'s' * (count != 1)} of nvidia"
+        )
+        return None
+    return tuple(said.holders)
 
 
 def _text(root: Root, path: str) -> str:

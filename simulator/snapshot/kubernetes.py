@@ -1,7 +1,7 @@
 """Objects of the Kubernetes API -> the document of a cluster, as cluster files have it. Only what a run can see is taken.
 
 Of a pod that is: where it belongs, labels, owner, what its containers ask for, claims, emptyDir, phase. No environment, no
-arguments, no images, no annotations but NVIDIA's.
+arguments, no images, no annotations but NVIDIA's. Of driver-manager's container, how often and how it ended.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _QUANTITY: Final = re.compile(r"[0-9.]+[A-Za-z]*")
 _GPU_LABEL: Final = re.compile(r"feature\.node\.kubernetes\.io/pci-(030[02]_)?10de(_.*)?\.present|nvidia\.com/gpu\.present")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _EVICTION: Final = "pods/eviction"
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+CONTAINER: Final = "k8s-driver-manager"
+"""The init container that runs driver-manager."""
 _STUCK: Final = "it is terminating, and the time it had is over: it never goes"
 
 
@@ -201,17 +204,52 @@ def _pod(pod: Mapping[str, Any], now: str, findings: Findings, *, is_blocked: bo
         if deleted < now:
             out["termination_s"] = None
             findings.assumed(f"{whose}: {_STUCK}")
+    out["finalizers"] = _finalizers(metadata)
     if is_blocked:
         out["budget"] = {}
         findings.assumed(f"{whose}: its disruption budget blocks eviction, as it does now, for ever")
     kept = ("name", "resourceClaimName", "resourceClaimTemplateName")
     out["resource_claims"] = [_only(claim, *kept) for claim in elements(spec, "resourceClaims")]
     out["resource_claim_statuses"] = [_only(claim, *kept) for claim in elements(status, "resourceClaimStatuses")]
+    if unfinished := [found for item in elements(status, "initContainerStatuses") if (found := _unfinished(item))]:
+        out["status"] = {"initContainerStatuses": unfinished}
     return {key: value for key, value in out.items() if value or key in {"termination_s", "budget"}}
 
 
 def _only(value: Mapping[str, Any], *keys: str) -> dict[str, str]:
     return {key: found for key in keys if (found := text(value, key)) and not subdomain_errors(found)}
+
+
+def _finalizers(metadata: Mapping[str, Any]) -> list[str]:
+    """Those that an API server would have taken, and that hold no secret."""
+    given = metadata.get("finalizers")
+    names = [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
+    return [name for name in names if not label_key_errors(name) and not looks_like_secret(name)]
+
+
+def _unfinished(status: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of an init container that is not over, or was started again: how often, and how it ended. {} of another."""
+    restarts, name = status.get("restartCount"), text(status, "name")
+    again = restarts if isinstance(restarts, int) and not isinstance(restarts, bool) and 0 <= restarts < 1 << 31 else 0
+    if name != CONTAINER or (not again and mapping(status, "state", "terminated").get("exitCode") == 0):
+        return {}
+    out = {"name": name, "ready": flag(status, "ready"), "restartCount": again}
+    return out | {key: state for key in ("state", "lastState") if (state := _state(mapping(status, key)))}
+
+
+def _state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A container's state, without messages, which may say anything."""
+    for kind in ("waiting", "running", "terminated"):
+        if isinstance(given := state.get(kind), dict):
+            kept: dict[str, Any] = {}
+            if re.fullmatch(r"[A-Za-z]{1,64}", reason := text(given, "reason")):
+                kept["reason"] = reason
+            code = given.get("exitCode")
+            if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31:
+                kept["exitCode"] = code
+            kept |= {key: moment for key in ("startedAt", "finishedAt") if _MOMENT.fullmatch(moment := text(given, key))}
+            return {kind: kept}
+    return {}
 
 
 def _owner(pod: Mapping[str, Any]) -> dict[str, Any] | None:

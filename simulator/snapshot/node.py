@@ -21,8 +21,8 @@ from simulator.snapshot.contents import Contents
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.host import SeenHost, read_host_root
 from simulator.snapshot.inference import infer_host, uses_gpu
-from simulator.snapshot.kubernetes import Scene, cluster_document, find_scene
-from simulator.snapshot.program import CONTAINER, Program, find_program, usual_variables
+from simulator.snapshot.kubernetes import CONTAINER, Scene, cluster_document, find_scene
+from simulator.snapshot.program import Program, find_program, usual_variables
 from simulator.snapshot.secrets import without_secrets
 from simulator.snapshot.text_root import Holder, TextRoot
 from simulator.snapshot.values import text
@@ -32,6 +32,7 @@ HOST_UNSEEN: Final = "the host itself: nobody looked at it (dmsim snapshot host-
 """Where this was not seen the whole host is made up of what the cluster says."""
 _HELD: Final = ("nvidia", "nvidia_uvm")
 """The modules that whoever uses a GPU holds."""
+_MOST_PROCESSES: Final = 5
 _LARGEST_LOGS: Final = 8 << 20
 """Characters of all logs together; of what is longer the end is kept."""
 
@@ -131,9 +132,11 @@ def _held(modules: tuple[Module, ...], holders: tuple[Holder, ...] | None, scene
         here = {text(pod, "metadata", "uid"): _full_name(pod) for pod in scene.pods}
         others = [holder for holder in holders if holder.pod not in here]
         if others:
-            named = ", ".join(dict.fromkeys(f"{holder.command} ({holder.pid})" for holder in others[:5]))
-            findings.assumed(f"processes that belong to no pod of the node hold the modules for ever: {named}")
-            return modules
+            named = tuple(dict.fromkeys(f"{holder.command} ({holder.pid})" for holder in others))[:_MOST_PROCESSES]
+            findings.assumed(f"processes that belong to no pod of the node hold the modules for ever: {', '.join(named)}")
+            return tuple(
+                replace(module, processes=named) if module.users and module.name in _HELD else module for module in modules
+            )
         pods = tuple(dict.fromkeys(here[holder.pod] for holder in holders))
         if pods:
             findings.assumed(f"what holds the modules are processes of {', '.join(pods)}, and nothing else")

@@ -22,11 +22,10 @@ from simulator.manager.releases import DEFAULT, NEWEST, modelled
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.findings import Findings
-from simulator.snapshot.kubernetes import Scene
+from simulator.snapshot.kubernetes import CONTAINER, Scene
 from simulator.snapshot.values import elements, mapping, text, texts
 from simulator.snapshot.variables import NAMES, may_be_kept
 
-CONTAINER: Final = "k8s-driver-manager"
 _TAG: Final = re.compile(r":(?P<tag>v?\d+\.\d+\.\d+)[\w.-]*(@|$)")
 
 

@@ -252,6 +252,54 @@ def test_a_pod_that_is_terminating(pod_of, deleted, termination):
     assert (found.terminating, found.termination) == (True, termination)
 
 
+def test_finalizers(pod_of):
+    """They are kept, but for what no API server would take, and for what looks like a secret."""
+    names = ["example.com/block", "foregroundDeletion", "a b", "ghp_0123456789abcdefghijABCDEFGHIJ", 7]
+    found = pod_of({"metadata": {**NAMED, "finalizers": names}})
+    assert found.finalizers == ("example.com/block", "foregroundDeletion")
+    assert pod_of({"metadata": {**NAMED, "finalizers": "x"}}).finalizers == ()
+
+
+LOOPS = {
+    "name": "k8s-driver-manager",
+    "ready": False,
+    "restartCount": 23,
+    "image": "nvcr.io/x",
+    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting"}},
+    "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-06-10T07:51:00Z", "containerID": "x"}},
+}
+
+
+def test_an_init_container_that_fails_again_and_again(pod_of):
+    """How often, and how it ended, is kept; no message."""
+    found = pod_of({"metadata": NAMED, "status": {"phase": "Pending", "initContainerStatuses": [LOOPS, {"name": "other"}]}})
+    (status,) = found.status["initContainerStatuses"]
+    assert status == {
+        "name": "k8s-driver-manager",
+        "ready": False,
+        "restartCount": 23,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"reason": "Error", "exitCode": 1, "finishedAt": "2026-06-10T07:51:00Z"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        ({"state": {"terminated": {"exitCode": 0}}}, False),
+        ({"state": {"terminated": {"exitCode": 0}}, "restartCount": 2}, True),
+        ({"state": {"running": {"startedAt": "now"}}}, True),
+        ({"state": {"terminated": {"exitCode": True}}, "restartCount": "2"}, True),
+        ({"state": "x", "lastState": {"waiting": 1}, "restartCount": True}, True),
+    ],
+)
+def test_an_init_container_s_status(pod_of, status, kept):
+    """One that ended well the first time says nothing; what is of another type counts as missing."""
+    name = {"name": "k8s-driver-manager"}
+    found = pod_of({"metadata": NAMED, "status": {"phase": "Running", "initContainerStatuses": [name | status]}})
+    assert bool(found.status) == kept
+
+
 @pytest.mark.parametrize(
     ("selector", "namespace", "allowed", "blocked"),
     [
