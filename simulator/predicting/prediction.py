@@ -145,7 +145,7 @@ def _unless(run: Run, event: Event, what_if: str) -> str:
     pods, world = evicted_first(run.world)
     condition = ""
     if has_nameless_holders(world.host):
-        world, condition = without_nameless_holders(world), ", and they are what holds the modules"
+        world, condition = without_nameless_holders(world), ", and nothing else holds the modules"
     if not pods or simulate(world, run.release, what_if=what_if).exit_code != 0:
         return ""
     return f"the upgrade controller has evicted {few(pods)} first{condition}"
