@@ -82,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
             unseen=bundle.unseen,
             assumed=bundle.assumed,
             is_host_seen=bundle.is_host_seen,
+            unsaved_gpus=bundle.unsaved_gpus,
         )
 
     prediction = ask(release)

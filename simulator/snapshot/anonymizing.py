@@ -87,6 +87,7 @@ def anonymized(bundle: Bundle) -> Bundle:
         tuple(replaced(sentence) for sentence in bundle.unseen),
         tuple(replaced(sentence) for sentence in bundle.assumed),
         {replaced(name): replaced(log) for name, log in bundle.logs.items()},
+        bundle.unsaved_gpus,
     )
 
 

@@ -32,6 +32,8 @@ class Bundle:
     assumed: tuple[str, ...] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
     """"namespace/pod/container", or a file's name -> the text of driver-manager's log."""
+    unsaved_gpus: int = 0
+    """So many GPUs the node has allocated to pods whose requests were not saved: what becomes of those pods cannot be told."""
 
     @property
     def is_host_seen(self) -> bool:
@@ -47,7 +49,7 @@ def read_bundle(path: Path, *, node: str = "") -> Bundle:
 def bundle_of(made: Made) -> Bundle:
     """A scenario that was made of something, with what it rests on."""
     findings = made.findings
-    return Bundle(made.scenario, findings.all_unseen, findings.all_assumed, made.logs)
+    return Bundle(made.scenario, findings.all_unseen, findings.all_assumed, made.logs, made.unsaved_gpus)
 
 
 def read_world_or_bundle(path: Path, *, node: str = "") -> Bundle:

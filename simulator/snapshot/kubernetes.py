@@ -7,6 +7,7 @@ arguments, no images, no annotations but NVIDIA's. Of driver-manager's container
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -45,6 +46,8 @@ class Scene:
     """The ClusterPolicy."""
     charts: tuple[str, ...] = ()
     """The versions of the GPU Operator's chart that are named somewhere."""
+    unsaved_gpus: int = 0
+    """So many GPUs are allocated to pods whose requests were not saved."""
 
     @property
     def name(self) -> str:
@@ -73,25 +76,86 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
     pods: dict[str, dict[str, Any]] = {}
     for place in found.of("Pod", name):
         pod = place.value
-        key = f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
+        key = full_name(pod)
         if text(pod, "spec", "nodeName") == name and (key not in pods or not pod.get("isListed")):
             pods[key] = pod
     if not pods:
         findings.unseen("pods: none of this node's was found")
         findings.assumed("no pod is on the node, so nothing is evicted")
-    listed = [key for key, pod in pods.items() if pod.get("isListed")]
-    if listed:
-        named = ", ".join([*listed[:3], *(["..."] if len(listed) > 3 else [])])
-        findings.unseen(f"what {len(listed)} pods ask for: only their names are listed ({named})")
-        findings.assumed("pods of which only the name is known ask for no GPU and have no owner")
+    daemonsets = tuple(place.value for place in found.of("DaemonSet"))
+    unsaved = _note_listed(pods, _allocated(found, name), _operators_namespaces((*pods.values(), *daemonsets)), findings)
     policies = [place.value for place in found.of("ClusterPolicy")]
     return Scene(
         node,
         tuple(pods.values()),
-        tuple(place.value for place in found.of("DaemonSet")),
+        daemonsets,
         policy_without_secrets(policies[0]) if policies else None,
         tuple(found.charts),
+        unsaved,
     )
+
+
+# --- pods of which only the name is known ---------------------------------------------------------------------------
+
+
+def _note_listed(pods: dict[str, dict[str, Any]], allocated: Counter[str], operators: set[str], findings: Findings) -> int:
+    """Tell of the pods of which only the name is known, and of the GPUs that are allocated to pods that were not saved.
+
+    If only one pod can have them, it is given them. Gives how many they are.
+    """
+    listed = [key for key, pod in pods.items() if pod.get("isListed")]
+    for pod in pods.values():
+        if text(pod, "status", "phase") not in {"Succeeded", "Failed"}:
+            allocated.subtract(_requests(pod))
+    left = +allocated
+    if left:
+        amounts = ", ".join(f"{count} {resource}" for resource, count in sorted(left.items()))
+        likely = [key for key in listed if key.partition("/")[0] not in operators]
+        who = f"one of {', '.join(likely[:5])}{', ...' * (len(likely) > 5)}, perhaps" if likely else "none is named"
+        findings.unseen(f"pods that ask for {amounts}: the node has allocated them to pods that were not saved ({who})")
+        if len(likely) == 1:
+            resources = {resource: str(count) for resource, count in left.items()}
+            pods[likely[0]]["spec"]["containers"] = [{"resources": {"limits": resources, "requests": resources}}]
+            findings.assumed(f"pod {likely[0]} asks for {amounts}: no other pod of the node is known that could")
+    if listed:
+        findings.unseen(
+            f"what {len(listed)} pods ask for: only their names are listed ({', '.join(listed[:3])}{', ...' * (len(listed) > 3)})"
+        )
+        findings.assumed("pods of which only the name is known have no owner" + ("" if left else " and ask for no GPU"))
+    return left.total()
+
+
+def _allocated(found: Contents, node: str) -> Counter[str]:
+    """What of NVIDIA's resources the node has allocated, as far as its description says so."""
+    for place in found.of("Node"):
+        if text(place.value, "metadata", "name") == node and (given := texts(place.value, "status", "allocated")):
+            return Counter({resource: int(count) for resource, count in given.items() if re.fullmatch(r"\d{1,4}", count)})
+    return Counter()
+
+
+def _requests(pod: Mapping[str, Any]) -> Counter[str]:
+    """What a pod's containers ask for of NVIDIA's resources, together."""
+    out = Counter[str]()
+    for container in elements(pod, "spec", "containers"):
+        asked = {**_quantities(container, "limits"), **_quantities(container, "requests")}
+        out.update({resource: int(count) for resource, count in asked.items() if re.fullmatch(r"\d{1,4}", count)})
+    return out
+
+
+def _operators_namespaces(items: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Namespaces whose pods do no work on GPUs: Kubernetes' own, and those in which driver-manager runs."""
+    ours = {
+        text(item, "metadata", "namespace")
+        for item in items
+        for spec in (mapping(item, "spec"), mapping(item, "spec", "template", "spec"))
+        if any(text(container, "name") == CONTAINER for container in elements(spec, "initContainers"))
+    }
+    return {"kube-system", "gpu-operator", *ours}
+
+
+def full_name(pod: Mapping[str, Any]) -> str:
+    """namespace/name."""
+    return f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
 
 
 def _choose(file: str, nodes: Mapping[str, dict[str, Any]], name: str) -> str:

@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from simulator.cluster.objects import Budget
+from simulator.cluster.objects import Budget, Container
 from simulator.manager.releases import DEFAULT
 from simulator.predicting.events import cluster_policy
 from simulator.reading import InputError
@@ -129,6 +129,44 @@ def test_a_must_gather(must_gather):
     assert cluster_policy(world)["spec"] == {"driver": {"enabled": True}}
     assert bundle.scenario.release == DEFAULT
     assert any("only their names are listed (ml/train-0" in sentence for sentence in bundle.unseen)
+
+
+def test_gpus_of_pods_that_were_not_saved(must_gather):
+    """The description tells how many are allocated. The only pod that can have them is given them; they are told all the same."""
+    bundle = read_bundle(must_gather, node="gpu-1")
+    train = next(pod for pod in bundle.scenario.world.cluster.pods if pod.name == "train-0")
+    assert train.containers == (Container({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1"}),)
+    assert bundle.unsaved_gpus == 1
+    assert "pod ml/train-0 asks for 1 nvidia.com/gpu: no other pod of the node is known that could" in bundle.assumed
+    told = "the node has allocated them to pods that were not saved (one of ml/train-0, perhaps)"
+    assert f"pods that ask for 1 nvidia.com/gpu: {told}" in bundle.unseen
+
+
+@pytest.mark.parametrize(
+    ("allocated", "more", "unsaved"),
+    [
+        ("nvidia.com/gpu     0 ", "", 0),
+        ("nvidia.com/gpu     2 ", "  ml                          train-1             0 (0%)\n", 2),
+        ("nvidia.com/gpu     many ", "", 0),
+        ("cpu                3 ", "", 0),
+    ],
+)
+def test_gpus_that_nobody_can_be_given(must_gather, allocated, more, unsaved):
+    """None is allocated, or several pods could have them: no pod asks for any."""
+    text = DESCRIBED.replace("nvidia.com/gpu     1 ", allocated).replace("Allocated resources", f"{more}Allocated resources")
+    (must_gather / "gpu_nodes.descr").write_text(text)
+    bundle = read_bundle(must_gather, node="gpu-1")
+    assert bundle.unsaved_gpus == unsaved
+    assert not [pod for pod in bundle.scenario.world.cluster.pods if pod.namespace == "ml" and pod.containers]
+    assert any("allocated them" in sentence for sentence in bundle.unseen) == bool(unsaved)
+
+
+def test_gpus_of_pods_that_were_saved(must_gather):
+    """Are accounted for."""
+    pod = {"kind": "Pod", "metadata": {"name": "train-0", "namespace": "ml"}, "status": {"phase": "Running"}}
+    pod["spec"] = {"nodeName": "gpu-1", "containers": [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    (must_gather / "train.json").write_text(json.dumps(pod))
+    assert read_bundle(must_gather, node="gpu-1").unsaved_gpus == 0
 
 
 def test_a_list_of_labels_alone(must_gather):
