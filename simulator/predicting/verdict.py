@@ -10,12 +10,12 @@ from simulator import messages as m
 from simulator.gocompat import SECOND
 from simulator.manager.shell import messages as shell
 from simulator.manager.steps import DRIVER_ROOT
-from simulator.predicting.answers import Answers, Cause, DriverAnswer, Fate, GpusAnswer, Outlook, Path, Verdict
+from simulator.predicting.answers import Answers, Cause, DriverAnswer, Fate, GpusAnswer, ModuleAnswer, Outlook, Path, Verdict
 from simulator.predicting.driver_pod import driver_pods
 from simulator.predicting.events import Event
 from simulator.predicting.gpus import VFIO_DRIVERS, Bound
 from simulator.predicting.modes import Mode
-from simulator.predicting.modules import NOT_TRIED
+from simulator.predicting.modules import AND_STAYS, NOT_TRIED
 from simulator.predicting.reading import fatal, few, says
 from simulator.predicting.run import Run
 from simulator.predicting.sight import Failing, failing
@@ -238,8 +238,8 @@ def _reason(cause: Cause, run: Run, answers: Answers) -> str:
             tail = f": {few(blocking, '; ')}" if blocking else ""
             return f"it waits for {answers.timing.waiting_for}{tail}"
         case Cause.MODULES_IN_USE | Cause.DRIVER_STAYS:
-            stay = [f"{one.name} ({one.why})" if one.why else one.name for one in modules.modules if one.listed and not one.can_go]
-            return f"modules stay: {', '.join(stay)}" if stay else "the modules could not be unloaded"
+            stay = [one for one in modules.modules if one.listed and not one.can_go]
+            return f"modules stay: {_staying(stay)}" if stay else "the modules could not be unloaded"
         case Cause.PODS_BLOCK | Cause.OPERANDS_STAY:
             named = pods.of(Fate.BLOCKING)
             blockers = blocking + [f"{pod.name} ({pod.reason})" for pod in pods.drain_blockers if pod.name not in named]
@@ -267,6 +267,17 @@ def _reason(cause: Cause, run: Run, answers: Answers) -> str:
             return f"the signal {name.removeprefix('SIG')} ends it"
         case _:
             return _last(run)
+
+
+def _staying(modules: list[ModuleAnswer]) -> str:
+    """Modules that stay, each reason once. Those that stay only because another does come last, without one."""
+    groups: dict[str, list[str]] = {}
+    for module in modules:
+        groups.setdefault("; ".join(part for part in module.why.split("; ") if not part.endswith(AND_STAYS)), []).append(
+            module.name
+        )
+    reasons = sorted(groups.items(), key=lambda group: not group[0])
+    return ", ".join(f"{', '.join(names)} ({why})" if why else ", ".join(names) for why, names in reasons)
 
 
 def _true(driver: DriverAnswer) -> str:
