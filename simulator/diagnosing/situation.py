@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from simulator import labels
+from simulator.clock import VirtualClock
+from simulator.cluster.fake import FakeCluster
 from simulator.cluster.objects import Node, Pod
 from simulator.diagnosing.gpu_operator import (
     APPS,
@@ -18,19 +20,27 @@ from simulator.diagnosing.gpu_operator import (
     POLICY_NAME,
     UPGRADE_FAILED,
 )
-from simulator.gocompat import GoError, parse_bool
+from simulator.gocompat import Duration, GoError, parse_bool
 from simulator.host.fake import FakeHost
 from simulator.host.spec import HostSpec, PciFunction
 from simulator.labels import UPGRADE_STATE
 from simulator.manager.releases import ShellFlow, resolve
-from simulator.manager.shell.script import HOST_NVIDIA_SMI
+from simulator.manager.shell.program import ShellPorts, make_script
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
-from simulator.ports import CommandNotFound
+from simulator.ports import CommandNotFound, Request
 from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
-from simulator.predicting.run import CUSTOM_LABEL
+from simulator.predicting.run import CUSTOM_LABEL, Quiet
 from simulator.snapshot.bundle import Bundle
+
+
+class _Unwatched(FakeCluster):
+    """A cluster as a script wants it; the host check asks it nothing."""
+
+    def deleted(self, _request: Request, _span: Duration) -> bool:
+        """Nobody deletes anything meanwhile."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -166,9 +176,13 @@ class Situation:
     @cached_property
     def _asked(self) -> tuple[bool, frozenset[str]]:
         """Does the host check see a driver, and which modules are loaded once it was asked?"""
-        host = self.fake_host()
-        if isinstance(resolve(self.release), ShellFlow) and not host.is_file(HOST_NVIDIA_SMI):
-            return False, self.modules
+        host, flow = self.fake_host(), resolve(self.release)
+        if isinstance(flow, ShellFlow):
+            clock = VirtualClock()
+            cluster = _Unwatched(self.bundle.scenario.world.cluster, clock)
+            ports = ShellPorts(host, cluster, clock, Quiet(), Quiet())
+            is_seen = make_script(flow.script, flow.libraries, {}, ports, str, str).host_driver()
+            return is_seen, frozenset(host.modules())
         try:
             result = host.run(HOST_QUERY)
         except CommandNotFound:

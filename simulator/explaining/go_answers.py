@@ -225,7 +225,7 @@ class GoAnswers(LogAnswers):
         last = self.matcher.entries[-1]
         if last.level == "fatal" and step in _LAST_WORDS:
             return last.message.startswith(_LAST_WORDS[step])
-        return self.found.failed or self._begins(m.ATTEMPTING_DRAIN, m.DRAINING.partition("%")[0])
+        return self.found.failed or self._begins(m.ATTEMPTING_DRAIN, m.DRAINING)
 
     def _failure(self, status: int = 500, reason: str = "InternalError", refused: frozenset[str] = frozenset()) -> Failure:
         self._holes += 1
@@ -240,7 +240,7 @@ class GoAnswers(LogAnswers):
             case "enable_auto_drain" | "enable_gpu_pod_eviction":
                 return (True, False)
             case "gpu_direct_rdma_enabled":
-                return self._yes_if("Mellanox device found", m.NO_MELLANOX, m.RDMA_ENABLED, "Waiting for MOFED")
+                return self._yes_if(m.MELLANOX_FOUND, m.NO_MELLANOX, m.RDMA_ENABLED, "Waiting for MOFED")
             case "force_reinstall":
                 return self._yes_if(m.FORCE_REINSTALL)
             case "use_host_mofed":
@@ -269,10 +269,10 @@ class GoAnswers(LogAnswers):
         self._holes += 1
         return self._unless(
             None,
-            "Host driver detected:",
+            m.HOST_DRIVER_DETECTED,
             m.PRE_INSTALLED,
-            "Labeling node",
-            "Failed to update labels",
+            m.LABELING_NODE,
+            m.LABEL_UPDATE_FAILED,
             m.DRIVER_IS_PRE_INSTALLED,
             m.FAILED_TO_DISABLE,
             other=hole(self._holes),
@@ -302,7 +302,7 @@ class GoAnswers(LogAnswers):
             case _ if path == DRIVER_ROOT:
                 return self._no_if(m.NOTHING_TO_UNMOUNT)
             case _ if path == DRIVER_PID_FILE:
-                return self._yes_if("Failed to remove PID file")
+                return self._yes_if(m.PID_FILE_STAYS)
             case _:
                 return self._no_if(m.WAITING_FOR_MOFED)
 
@@ -316,12 +316,12 @@ class GoAnswers(LogAnswers):
         if path.startswith(_SERVICE_ACCOUNT):
             return ("-----BEGIN CERTIFICATE-----",)
         if entry is None:
-            missing = self.matcher.started or self._begins(m.NO_PREVIOUS_CONFIG, "Failed to read driver config state file")
+            missing = self.matcher.started or self._begins(m.NO_PREVIOUS_CONFIG, m.STATE_FILE_UNREADABLE)
             kept = any(entry.message.startswith((m.ALREADY_LOADED[:40], m.CLEANING_STALE)) for entry in self.matcher.entries)
             if kept and not self.matcher.started:
                 return ("digest",)
             return ("another", "digest", *((errno.ENOENT, *self._numbers()) if missing else ()))
-        if self._said("Failed to read driver config state file"):
+        if self._said(m.STATE_FILE_UNREADABLE):
             return self._numbers()
         return (errno.ENOENT,) if self._said(m.NO_PREVIOUS_CONFIG) else ("digest", "another")
 
@@ -330,7 +330,7 @@ class GoAnswers(LogAnswers):
             return ("".join(f"{line}\n" for line in self._table()),)
         if entry is None:
             return ("mlx5_core 1 0 - Live 0x0\n", "")
-        if self._said("Failed to list kernel modules", "Failed to read /proc/modules"):
+        if self._said(m.LISTING_MODULES_FAILED, m.PROC_MODULES_UNREADABLE):
             return self._numbers()
         if self._said(m.MODULE_TABLE_HEADER):
             return ("".join(f"{line}\n" for line in self._table()),)
@@ -366,9 +366,9 @@ class GoAnswers(LogAnswers):
 
     def remove(self, _path: str) -> Sequence[int]:
         """A failure is logged at once."""
-        if self.matcher.next is None and self._begins("Failed to remove PID file"):
+        if self.matcher.next is None and self._begins(m.PID_FILE_STAYS):
             return (0, *self._numbers())
-        return self._numbers() if self._said("Failed to remove PID file") else (0,)
+        return self._numbers() if self._said(m.PID_FILE_STAYS) else (0,)
 
     def unload(self, module: str) -> Sequence[int]:
         """A failure is logged at once, nouveau's is the last line."""
@@ -384,7 +384,7 @@ class GoAnswers(LogAnswers):
         number = self._stuck().get(path, errno.EINVAL)
         if self.matcher.next is None:
             return (0, number) if self.matcher.started or self.found.failed or self._begins(m.RETRYING_WITH_DRAIN) else (0,)
-        return (0,) if self._said("Successfully unmounted") else (number,)
+        return (0,) if self._said(m.UNMOUNTED) else (number,)
 
     def mount_points(self) -> Sequence[Sequence[str] | int]:
         """Those that could not be unmounted."""
@@ -438,7 +438,7 @@ class GoAnswers(LogAnswers):
 
     def operand_pods(self, app: str) -> Sequence[Sequence[Object] | Stay | Failure]:
         """They go, or they stay for five minutes, or cannot be listed."""
-        named = app in _FIRST_WAITS or self.matcher.started or self._begins("Failed to wait for")
+        named = app in _FIRST_WAITS or self.matcher.started or self._begins(m.FAILED_TO_WAIT_FOR_OPERAND)
         if not self._may_fail() or not named:
             return ((),)
         stay = Stay((pod(_NAMESPACE, app),))
@@ -463,7 +463,7 @@ class GoAnswers(LogAnswers):
         if self._said(m.NO_GPU_PODS):
             return ((),)
         evicted = tuple(gpu_pod(*_parted(name)) for name in self.found.gpu_pods)
-        if self._said("GPU pod - "):
+        if self._said(m.GPU_POD):
             return (evicted,)
         if self._said(m.CANNOT_DELETE_ALL):
             stuck = self._stuck_pods(
@@ -480,7 +480,7 @@ class GoAnswers(LogAnswers):
         """Before the beginning of the log: there were none, some that went, or something failed."""
         some = tuple(gpu_pod(*_parted(name)) for name in self.found.gpu_pods) or (gpu_pod("default", "gpu-pod"),)
         seen: list[Sequence[Object] | Stay | Failure] = [()]
-        if self._begins("GPU pod - ", m.DELETING_GPU_PODS) or self.found.gpu_pods:
+        if self._begins(m.GPU_POD, m.DELETING_GPU_PODS) or self.found.gpu_pods:
             seen.append(some)
         if self._begins(m.CANNOT_DELETE_ALL, "error reported by drain helper"):
             texts = (entry.message for entry in self.matcher.entries if entry.message.startswith("error reported by"))

@@ -10,6 +10,11 @@ from simulator.explaining.text import squeezed
 from simulator.explore.answers import Answers
 
 
+def _starts(texts: Sequence[str]) -> tuple[str, ...]:
+    """How the messages begin, up to their first value."""
+    return tuple(squeezed(text.partition("%")[0]) for text in texts)
+
+
 class LogAnswers(Answers):
     """The domain of each question, for one run that is held against a log. `entered`: the functions that have not returned."""
 
@@ -18,14 +23,14 @@ class LogAnswers(Answers):
         self._entered = entered
 
     def _said(self, *starts: str) -> bool | None:
-        """Does the next line begin with one of these? None where it is not known."""
+        """Does the next line begin as one of these messages does? None where it is not known."""
         entry = self.matcher.next
-        return None if entry is None else squeezed(entry.message).startswith(tuple(map(squeezed, starts)))
+        return None if entry is None else squeezed(entry.message).startswith(_starts(starts))
 
     def _begins(self, *starts: str) -> bool:
-        """Does the log begin with one of these? It is asked while its beginning is looked for."""
+        """Does the log begin with one of these messages? It is asked while its beginning is looked for."""
         entries = self.matcher.entries
-        return bool(entries) and squeezed(entries[0].message).startswith(tuple(map(squeezed, starts)))
+        return bool(entries) and squeezed(entries[0].message).startswith(_starts(starts))
 
     def _unless(self, usual: Any, *starts: str, other: Any) -> Sequence[Any]:
         """The usual answer, the other one where the model then says one of these lines; both where nothing is known.

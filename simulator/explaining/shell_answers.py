@@ -117,7 +117,7 @@ class ShellAnswers(LogAnswers):
             case "ENABLE_GPU_POD_EVICTION":
                 return ("false" if self.found.said & {squeezed(m.EVICTION_DISABLED % self.found.node)} else "true",)
             case "GPU_DIRECT_RDMA_ENABLED":
-                return self._unless("false", "Mellanox device found", m.NO_MELLANOX, other="true")
+                return self._unless("false", m.MELLANOX_FOUND, m.NO_MELLANOX, other="true")
             case "USE_HOST_MOFED":
                 return ("false", "true") if self.matcher.started else ("false",)
             case "NODE_LABEL_FOR_GPU_POD_EVICTION":

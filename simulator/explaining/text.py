@@ -247,7 +247,7 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
             line = _ANSI.sub("", line)
         line, is_part = _inner(line)
         if partial:
-            line, start = partial + line, begun
+            line, start = (partial + line if len(partial) < _LONGEST_LINE else partial), begun
         else:
             start = number
         if is_part:

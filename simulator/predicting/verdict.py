@@ -38,7 +38,7 @@ def ending(outcome: Outcome) -> str:
     return f"exit code {outcome.exit_code} after {span} s"
 
 
-def cause_of(run: Run) -> Cause:
+def _cause_of(run: Run) -> Cause:
     """Why a run does not end with exit code 0, as far as the program itself tells."""
     outcome = run.outcome
     if outcome.exit_code is None:
@@ -122,7 +122,7 @@ def decide(run: Run, answers: Answers, bound: Bound | None, event: Event, *, nex
 
     `unless` is what would have to happen before for a failure not to come about, "" if nothing would do.
     """
-    cause, how = cause_of(run), ending(run.outcome)
+    cause, how = _cause_of(run), ending(run.outcome)
     if not answers.driver.scheduled:
         cause = Cause.NO_POD
     elif cause is Cause.NONE:

@@ -28,6 +28,8 @@ _FEATURE: Final = "feature.node.kubernetes.io/"
 _ARCHITECTURES: Final = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le"}
 _SYSTEMS: Final = {"ubuntu": "Ubuntu", "debian": "Debian", "rhel": "RHEL", "rhcos": "RHCOS", "flatcar": "Flatcar", "talos": "Talos"}
 _GPU_RESOURCE: Final = re.compile(r"nvidia\.com/(?!mig-|gpu\.shared)[\w.-]+")
+_SOME_GPU: Final = "0x2236"
+"""An A10: a device id that NVIDIA's tools know, where nothing tells which GPU it is."""
 _MOST_GPUS: Final = 64
 _DRIVER_MODULES: Final = ("nvidia_uvm", "nvidia_modeset")
 _VFIO_MODULES: Final = {
@@ -182,7 +184,7 @@ def _functions(labels: Mapping[str, str], count: int) -> tuple[PciFunction, ...]
     """GPUs at addresses that are made up, and a Mellanox card if a label tells of one."""
     is_vga = any(re.fullmatch(rf"{re.escape(_FEATURE)}pci-0300_10de(_.*)?\.present", label) for label in labels)
     class_ = "0x030000" if is_vga else "0x030200"
-    gpus = tuple(PciFunction(f"0000:{0x20 + index:02x}:00.0", NVIDIA, class_=class_) for index in range(count))
+    gpus = tuple(PciFunction(f"0000:{0x20 + index:02x}:00.0", NVIDIA, _SOME_GPU, class_) for index in range(count))
     has_card = any(re.fullmatch(rf"{re.escape(_FEATURE)}pci-(\w+_)?15b3(_.*)?\.present", label) for label in labels)
     card = PciFunction("0000:10:00.0", MELLANOX, class_="0x020000", driver="mlx5_core")
     return (*((card,) if has_card else ()), *gpus)

@@ -204,6 +204,25 @@ def test_names_do_not_matter(tmp_path, cluster):
     assert bundle.scenario.release == DEFAULT
 
 
+SAID = "time=2026-01-01T00:00:00Z level=info msg=Starting driver uninstallation process\n"
+DOCKER = json.dumps({"log": SAID, "stream": "stderr", "time": "2026-01-01T00:00:00Z"}) + "\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_files_are_told_by_what_is_in_them(tmp_path, cluster, packed):
+    """Rotated logs, any ending, Docker's own JSON, UTF-16; what is no text is passed over."""
+    folder = save(tmp_path / "b", cluster)
+    logs = {"x.stamps": SAID, "x.log.1": SAID, "x.json": DOCKER, "x.yaml": SAID, "x.ps1": SAID.encode("utf-16")}
+    for name, log in {**logs, "x.gz": gzip.compress(SAID.encode()), "x.so": b"\0" + SAID.encode()}.items():
+        (folder / name).write_bytes(log if isinstance(log, bytes) else log.encode())
+    if packed:
+        with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+            for path in folder.iterdir():
+                archive.write(path, path.name)
+    bundle = read_bundle(tmp_path / "b.zip" if packed else folder)
+    assert bundle.logs == dict(sorted({**dict.fromkeys(logs, SAID), "x.json": DOCKER}.items()))
+
+
 def test_a_single_file(tmp_path, cluster):
     """The node alone."""
     file = tmp_path / "node.yaml"
@@ -235,6 +254,13 @@ def test_a_host_alone(tmp_path):
         ("kind: Pod\nmetadata: {name: x}\n", "holds no node"),
         ("a: [", "is no valid YAML"),
         ('{"kind": ', "is no valid JSON"),
+        (
+            "NAME    STATUS   ROLES   AGE   VERSION\ngpu-1   Ready    <none>  3d    v1.34.0\n",
+            "is a table for people.*; add -o yaml",
+        ),
+        (SAID, "holds a log and no node; ask what the log says: dmsim explain"),
+        ("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n", "is damaged: the list in it has no end; save it again"),
+        ('{\n    "apiVersion": "v1",\n    "items": [\n        {\n            "kind": "Po', "is damaged: the list in it has no end"),
         ("kind: Node\nmetadata: {name: 'a b'}\n", "impossible"),
     ],
 )
@@ -243,6 +269,43 @@ def test_what_is_no_bundle(tmp_path, text, problem):
     file = tmp_path / "x.yaml"
     file.write_text(text)
     with pytest.raises(InputError, match=problem):
+        read_bundle(file)
+
+
+def test_a_damaged_node_in_a_folder(tmp_path, cluster):
+    """The error says which file it was in."""
+    folder = save(tmp_path / "b", cluster)
+    (folder / "node.json").write_text((folder / "node.json").read_text()[:200])
+    with pytest.raises(
+        InputError, match=r"holds no node that can be read \(node.json: line .* is no valid JSON.*\); save it again"
+    ):
+        read_bundle(folder)
+
+
+def test_a_damaged_list_in_a_folder(tmp_path, cluster):
+    """What is whole of it is read; the rest is told."""
+    folder = save(tmp_path / "b", cluster)
+    text = (folder / "pods.json").read_text()
+    (folder / "pods.json").write_text(text[: len(text) * 2 // 3])
+    bundle = read_bundle(folder)
+    assert 0 < len(bundle.scenario.world.cluster.pods) < len(cluster.pods)
+    assert "pods.json: is damaged: the list in it has no end; save it again, whole" in bundle.unseen
+
+
+def test_a_table_of_pods(tmp_path, cluster):
+    """It is told."""
+    folder = save(tmp_path / "b", cluster)
+    (folder / "pods.json").write_text("NAMESPACE   NAME   READY   STATUS\nml   train   1/1   Running\n")
+    assert "pods.json: is a table for people, as kubectl get prints without -o yaml" in read_bundle(folder).unseen
+
+
+def test_an_archive_that_is_cut(must_gather, tmp_path):
+    """One clear error, and what to do."""
+    file = tmp_path / "b.tar.gz"
+    with tarfile.open(file, "w:gz") as packed:
+        packed.add(must_gather, must_gather.name)
+    file.write_bytes(file.read_bytes()[:-1000])
+    with pytest.raises(InputError, match=r"is no tar archive, or a damaged one.*; make the archive again, of what was saved"):
         read_bundle(file)
 
 
