@@ -23,11 +23,15 @@ def runs_driver_manager(pod: Pod, workload: Workload) -> bool:
     return pod.owner is not None and pod.owner.kind == "DaemonSet" and pod.node_selector.get(workload.selector) == "true"
 
 
+def pods_on_node(world: World) -> list[Pod]:
+    """The pods on the cluster's own node."""
+    node = world.cluster.node
+    return [pod for pod in world.cluster.pods if pod.node_name in {None, node.name if node else None}]
+
+
 def driver_pods(world: World, workload: Workload) -> list[Pod]:
     """The pods on the node that run driver-manager: one, as a rule."""
-    node = world.cluster.node
-    here = {None, node.name if node else None}
-    return [pod for pod in world.cluster.pods if pod.node_name in here and runs_driver_manager(pod, workload)]
+    return [pod for pod in pods_on_node(world) if runs_driver_manager(pod, workload)]
 
 
 def without_processes_of(host: HostSpec, pods: Collection[str]) -> tuple[HostSpec, tuple[str, ...]]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from simulator.cluster.objects import Pod, pod_document
 from simulator.manager.kubernetes import requests_gpu
+from simulator.predicting.driver_pod import pods_on_node
 from simulator.predicting.events import is_of_driver
 from simulator.world import World
 
@@ -18,9 +19,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 def evicted_first(world: World) -> tuple[list[str], World]:
     """The pods that the controller's pod deletion is for, and the world when they are gone."""
-    node = world.cluster.node
-    here = {None, node.name if node else None}
-    gone = [pod for pod in world.cluster.pods if pod.node_name in here and _is_evicted(pod)]
+    gone = [pod for pod in pods_on_node(world) if _is_evicted(pod)]
     kept = tuple(pod for pod in world.cluster.pods if pod not in gone)
     return [pod.full_name for pod in gone], replace(world, cluster=replace(world.cluster, pods=kept))
 
