@@ -38,24 +38,27 @@ def _things(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A driver-manager that fails on the node, as its pod's status tells: it has ended, not with exit code 0, and is not done."""
+    """A driver-manager that fails on the node, as its pod's status tells: its last end was not with exit code 0."""
 
     pod: str
     """namespace/name."""
     restarts: int
-    exit_code: int
+    exit_code: int | None
+    """None: the kubelet waits to start it again, and nothing says how it ended."""
 
     def __str__(self) -> str:
         """In words."""
-        times = f", {self.restarts} {'restart' if self.restarts == 1 else 'restarts'} so far" if self.restarts else ""
-        return f"{DRIVER_MANAGER_CONTAINER} of pod {self.pod} fails on the node: last exit code {self.exit_code}{times}"
+        code = "" if self.exit_code is None else f", last exit code {self.exit_code}"
+        times = f"{self.restarts} {'restart' if self.restarts == 1 else 'restarts'} so far"
+        return f"{DRIVER_MANAGER_CONTAINER} of pod {self.pod} fails on the node: {times}{code}"
 
 
 def failing(pod: Pod) -> Failing | None:
     """Does a pod's driver-manager fail? None where it does not, or its status was not saved."""
     for status in _statuses(pod):
         code = next(_ends(status), None)
-        if status.get("name") == DRIVER_MANAGER_CONTAINER and status.get("ready") is not True and code:
+        fails = bool(code) if code is not None else _waits_to_start_again(status)
+        if fails and status.get("name") == DRIVER_MANAGER_CONTAINER and status.get("ready") is not True:
             restarts = status.get("restartCount")
             return Failing(pod.full_name, restarts if isinstance(restarts, int) else 0, code)
     return None
@@ -74,3 +77,9 @@ def _ends(status: Mapping[str, Any]) -> Iterator[int]:
         code = ended.get("exitCode") if isinstance(ended, Mapping) else None
         if isinstance(code, int):
             yield code
+
+
+def _waits_to_start_again(status: Mapping[str, Any]) -> bool:
+    state = status.get("state")
+    waiting = state.get("waiting") if isinstance(state, Mapping) else None
+    return isinstance(waiting, Mapping) and waiting.get("reason") == "CrashLoopBackOff"

@@ -48,17 +48,28 @@ CRASHING = pod(status(restartCount=23, lastState=ended(1)))
         ([status(restartCount=1, state=ended(137), lastState=ended(1))], Failing(DRIVER.full_name, 1, 137)),
         ([status(restartCount=3, state={"running": {}}, lastState=ended(1))], Failing(DRIVER.full_name, 3, 1)),
         ([status(lastState=ended(1))], Failing(DRIVER.full_name, 0, 1)),
+        ([status(restartCount=4)], Failing(DRIVER.full_name, 4, None)),
+        ([status(restartCount=4, state={"waiting": {"reason": "PodInitializing"}})], None),
         ([status(restartCount=3, ready=True, state=ended(0), lastState=ended(1))], None),
         ([status(restartCount=3, state=ended(0), lastState=ended(1))], None),
         ([status(restartCount=0, state={"running": {}})], None),
         ([status(name="another", restartCount=9, lastState=ended(1))], None),
-        ([status(restartCount=2, lastState="x"), "nonsense"], None),
+        ([status(restartCount=2, state="x", lastState="y"), "nonsense"], None),
         ([], None),
     ],
 )
 def test_a_container_that_fails_is_known_by_its_last_end(statuses, found):
     """And one that is done, or never ended, does not fail."""
     assert failing(pod(*statuses)) == found
+
+
+def test_a_failing_container_is_told_in_words():
+    """How often, and how it ended last if that is known."""
+    assert (
+        str(Failing("a/b", 1, 137))
+        == f"{DRIVER_MANAGER_CONTAINER} of pod a/b fails on the node: 1 restart so far, last exit code 137"
+    )
+    assert str(Failing("a/b", 0, None)).endswith("fails on the node: 0 restarts so far")
 
 
 def test_a_crash_loop_speaks_against_success():
