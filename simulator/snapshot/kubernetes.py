@@ -125,7 +125,10 @@ def _note_listed(pods: dict[str, dict[str, Any]], allocated: Counter[str], opera
     if left:
         amounts = ", ".join(f"{count} {resource}" for resource, count in sorted(left.items()))
         likely = [key for key in listed if key.partition("/")[0] not in operators]
-        who = f"one of {', '.join(likely[:5])}{', ...' * (len(likely) > 5)}, perhaps" if likely else "none is named"
+        if len(likely) == 1:
+            who = f"{likely[0]}, it seems"
+        else:
+            who = f"perhaps of {', '.join(likely[:5])}{', ...' * (len(likely) > 5)}" if likely else "none is named"
         findings.unseen(f"pods that ask for {amounts}: the node has allocated them to pods that were not saved ({who})")
         if len(likely) == 1:
             resources = {resource: str(count) for resource, count in left.items()}
@@ -143,7 +146,8 @@ def _allocated(found: Contents, node: str) -> Counter[str]:
     """What of NVIDIA's resources the node has allocated, as far as its description says so."""
     for place in found.of("Node"):
         if text(place.value, "metadata", "name") == node and (given := texts(place.value, "status", "allocated")):
-            return Counter({resource: int(count) for resource, count in given.items() if re.fullmatch(r"\d{1,4}", count)})
+            kept = {resource: count for resource, count in given.items() if not looks_like_secret(resource)}
+            return Counter({resource: int(count) for resource, count in kept.items() if re.fullmatch(r"\d{1,4}", count)})
     return Counter()
 
 
@@ -287,12 +291,13 @@ def _pod(pod: Mapping[str, Any], now: str, findings: Findings, *, is_blocked: bo
     out["containers"] = [_container(container) for container in elements(spec, "containers")]
     out["init_containers"] = [_container(container) for container in elements(spec, "initContainers")]
     out["empty_dir"] = any("emptyDir" in volume for volume in elements(spec, "volumes"))
+    out["finalizers"] = finalizers = _finalizers(metadata)
     if deleted := text(metadata, "deletionTimestamp"):
         out["terminating"] = True
         if deleted < now:
             out["termination_s"] = None
-            findings.assumed(f"{whose}: {_STUCK}")
-    out["finalizers"] = _finalizers(metadata)
+            held = f" (finalizers: {', '.join(finalizers)})" if finalizers else ""
+            findings.assumed(f"{whose}: {_STUCK}{held}")
     if is_blocked:
         out["budget"] = {}
         findings.assumed(f"{whose}: its disruption budget blocks eviction, as it does now, for ever")

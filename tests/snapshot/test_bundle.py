@@ -138,7 +138,7 @@ def test_gpus_of_pods_that_were_not_saved(must_gather):
     assert train.containers == (Container({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1"}),)
     assert bundle.unsaved_gpus == 1
     assert "pod ml/train-0 asks for 1 nvidia.com/gpu: no other pod of the node is known that could" in bundle.assumed
-    told = "the node has allocated them to pods that were not saved (one of ml/train-0, perhaps)"
+    told = "the node has allocated them to pods that were not saved (ml/train-0, it seems)"
     assert f"pods that ask for 1 nvidia.com/gpu: {told}" in bundle.unseen
 
 
@@ -359,6 +359,13 @@ def test_finalizers(pod_of):
     found = pod_of({"metadata": {**NAMED, "finalizers": names}})
     assert found.finalizers == ("example.com/block", "foregroundDeletion")
     assert pod_of({"metadata": {**NAMED, "finalizers": "x"}}).finalizers == ()
+
+
+def test_a_finalizer_that_keeps_a_pod(pod_of, tmp_path):
+    """It is told with the pod that never goes."""
+    pod_of({"metadata": {**NAMED, "deletionTimestamp": "2025-12-31T23:00:00Z", "finalizers": ["example.com/block"]}})
+    told = "pod ml/train: it is terminating, and the time it had is over: it never goes (finalizers: example.com/block)"
+    assert told in read_bundle(tmp_path).assumed
 
 
 LOOPS = {
