@@ -19,6 +19,8 @@ PAUSED: Final = "paused-for-driver-upgrade"
 PREFIX: Final = "nvidia.com/gpu.deploy."
 UPGRADE_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade-enabled"
 """Set to "true" by the GPU Operator's upgrade controller, which then owns eviction and drain."""
+UPGRADE_STATE: Final = "nvidia.com/gpu-driver-upgrade-state"
+"""The upgrade controller's own label: how far it is with the node."""
 
 DRIVER: Final = PREFIX + "driver"
 OPERATOR_VALIDATOR: Final = PREFIX + "operator-validator"

@@ -8,12 +8,10 @@ from typing import Final
 from simulator.diagnosing.commands import Command, on_host, write_file
 from simulator.diagnosing.finding import Finding
 from simulator.diagnosing.situation import Situation, is_starting
-from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT
+from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, MOFED_READY, MOFED_ROOT
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.predicting.modes import Mode
 
-MOFED_ROOT: Final = "/run/mellanox/drivers"
-MOFED_READY: Final = f"{MOFED_ROOT}/.driver-ready"
 _MLX5: Final = "mlx5_core"
 _OF_DRIVER: Final = {"nvidia_uvm": "nvidia-uvm", "nvidia_modeset": "nvidia-modeset"}
 """Modules that the driver container loads with nvidia -> what modprobe calls them."""

@@ -32,7 +32,6 @@ PAUSERS: Final = {
 """What a paused operand's label holds -> who pauses so."""
 _PAUSE: Final = "paused-for-"
 
-UPGRADE_STATE: Final = "nvidia.com/gpu-driver-upgrade-state"
 UPGRADE_SKIP: Final = "nvidia.com/gpu-driver-upgrade.skip"
 DRAIN_SKIP: Final = "nvidia.com/gpu-driver-upgrade-drain.skip"
 """A pod's label: the controller's drain leaves it. The operator itself has it."""

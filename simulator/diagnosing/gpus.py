@@ -9,14 +9,15 @@ from simulator.diagnosing.commands import Command, delete_pod, drop_resources, f
 from simulator.diagnosing.finding import Finding
 from simulator.diagnosing.gpu_operator import PLUGIN_APPS, VFIO_MANAGER
 from simulator.diagnosing.pods import uses_gpu
-from simulator.diagnosing.situation import VFIO_DRIVERS, Situation, places
+from simulator.diagnosing.situation import Situation, places
 from simulator.host.spec import PciFunction
+from simulator.manager.kubernetes import GPU_RESOURCES
 from simulator.manager.steps import MODULES
+from simulator.predicting.gpus import VFIO_DRIVERS
 from simulator.predicting.modes import Mode
 
 _BRIDGE: Final = "0x0604"
 _NVIDIA: Final = "nvidia"
-_GPU_RESOURCES: Final = ("nvidia.com/gpu", "nvidia.com/mig-")
 _OF_VMS: Final = "Virtual machines that use these GPUs lose them at once; an unbind under a running machine can hang."
 
 
@@ -159,7 +160,7 @@ def _resources(situation: Situation) -> Iterator[Finding]:
     """Extended resources with a quantity, though no GPU is on the driver they need."""
     offered = {name: amount for name, amount in _allocatable(situation).items() if amount not in {"", "0"}}
     nvidia, vfio = situation.gpus_on(_NVIDIA), situation.gpus_on(*VFIO_DRIVERS)
-    stale = [name for name in offered if not (nvidia if name.startswith(_GPU_RESOURCES) else nvidia or vfio)]
+    stale = [name for name in offered if not (nvidia if name.startswith(GPU_RESOURCES) else nvidia or vfio)]
     if not stale:
         return
     plugins = [pod for pod in situation.pods if pod.labels.get("app") in PLUGIN_APPS]

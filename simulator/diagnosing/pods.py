@@ -13,8 +13,8 @@ from simulator.diagnosing.gpu_operator import DRAIN_SKIP
 from simulator.diagnosing.situation import Situation, is_finished
 from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.releases import RELEASES
+from simulator.manager.v0_12_0 import DRA_DRIVER
 
-_DRA_DRIVER: Final = "gpu.nvidia.com"
 _KNOWS_CLAIMS: Final = "v0.12.0"
 
 
@@ -124,13 +124,13 @@ def _invisible(situation: Situation, pods: list[Pod]) -> Finding:
 def holds_claim(situation: Situation, pod: Pod) -> bool:
     """Has the pod a resource claim that NVIDIA's DRA driver has allocated?"""
     named = (reference.get("resourceClaimName") for reference in (*pod.resource_claims, *pod.resource_claim_statuses))
-    return any(_DRA_DRIVER in situation.claims.get((pod.namespace, str(name)), ()) for name in named)
+    return any(DRA_DRIVER in situation.claims.get((pod.namespace, str(name)), ()) for name in named)
 
 
 def _claims(pods: list[Pod]) -> Finding:
     return Finding(
         "claims-wait-for-driver",
-        f"{_names(pods)} {'holds a claim' if len(pods) == 1 else 'hold claims'} of {_DRA_DRIVER}, and no driver is loaded.",
+        f"{_names(pods)} {'holds a claim' if len(pods) == 1 else 'hold claims'} of {DRA_DRIVER}, and no driver is loaded.",
         "As after a reboot. A run evicts them, but they cannot end without the DRA plugin, which waits for the driver, which waits"
         " for the run. The labels flap, the node stays cordoned. v0.12.0 evicts nobody where no driver is loaded.",
         tuple(delete_pod(pod.namespace, pod.name, force=True) for pod in pods),

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from simulator.config import UNINSTALL_DRIVER, read
 from simulator.diagnosing.commands import Command, patch_policy
-from simulator.diagnosing.driver_traces import MOFED_READY
 from simulator.diagnosing.finding import Finding
 from simulator.diagnosing.situation import EVICTION_LABEL, Situation
 from simulator.host.spec import MELLANOX
 from simulator.manager.releases import RELEASES, Flow, resolve
+from simulator.manager.steps import MOFED_READY
 from simulator.predicting.modes import Mode
 from simulator.urfave import End, Flag
 

@@ -17,23 +17,21 @@ from simulator.diagnosing.gpu_operator import (
     CORDONED_IN,
     POLICY_NAME,
     UPGRADE_FAILED,
-    UPGRADE_STATE,
 )
+from simulator.gocompat import GoError, parse_bool
 from simulator.host.fake import FakeHost
 from simulator.host.spec import HostSpec, PciFunction
+from simulator.labels import UPGRADE_STATE
 from simulator.manager.releases import ShellFlow, resolve
+from simulator.manager.shell.script import HOST_NVIDIA_SMI
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.bundle import Bundle
 
-VFIO_DRIVERS: Final = frozenset({"vfio-pci", "nvgrace_gpu_vfio_pci"})
 EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 CLUSTER_POLICY: Final = "ClusterPolicy"
-_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_SCRIPT_LOOKS_AT: Final = "/host/usr/bin/nvidia-smi"
-"""The script asks only where there is a file here."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,12 @@ class Situation:
         value = self.env.get(name)
         if value is None:
             return default
-        return value == "true" if isinstance(resolve(self.release), ShellFlow) else value in _TRUE
+        if isinstance(resolve(self.release), ShellFlow):
+            return value == "true"
+        try:
+            return parse_bool(value)
+        except GoError:
+            return False
 
     @property
     def touches_cordon(self) -> bool:
@@ -177,7 +180,7 @@ class Situation:
     def _asked(self) -> tuple[bool, frozenset[str]]:
         """Does the host check see a driver, and which modules are loaded once it was asked?"""
         host = self.fake_host()
-        if isinstance(resolve(self.release), ShellFlow) and not host.is_file(_SCRIPT_LOOKS_AT):
+        if isinstance(resolve(self.release), ShellFlow) and not host.is_file(HOST_NVIDIA_SMI):
             return False, self.modules
         try:
             result = host.run(HOST_QUERY)

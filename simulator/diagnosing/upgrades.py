@@ -17,9 +17,9 @@ from simulator.diagnosing.gpu_operator import (
     UPGRADE_REQUESTED,
     UPGRADE_REQUIRED,
     UPGRADE_SKIP,
-    UPGRADE_STATE,
 )
 from simulator.diagnosing.situation import Situation
+from simulator.labels import UPGRADE_STATE
 from simulator.predicting.modes import Mode
 
 

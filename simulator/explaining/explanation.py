@@ -6,12 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from simulator.explaining import go_answers, shell_answers
-from simulator.explaining.matching import Matcher
 from simulator.explaining.search import Candidate, Found, search, shell_search
-from simulator.explaining.shell_steering import steer as shell_steer
-from simulator.explaining.steering import steer
 from simulator.explaining.text import ECHO, LOG, Entry, Log, begins_run, read, unwrapped
-from simulator.explore.choosing import Chooser
 from simulator.manager.releases import GO_RELEASES, RELEASES, SHELL_RELEASES, flow, shell_flow
 
 
@@ -68,7 +64,7 @@ def explain(text: str, *, releases: Iterable[str] = RELEASES) -> Explanation:
 
 
 def _explained(log: Log, tags: Sequence[str]) -> Explanation:
-    entries, raws, earlier = _last_run(log)
+    entries, raws, earlier = last_run(log)
     if not entries and not raws:
         return Explanation((), None, 0, log.foreign, 0, from_beginning=False, complete=True)
     found = _searched(entries, raws, tags, started=True)
@@ -89,7 +85,7 @@ def _explained(log: Log, tags: Sequence[str]) -> Explanation:
     )
 
 
-def _last_run(log: Log) -> tuple[list[Entry], list[Entry], int]:
+def last_run(log: Log) -> tuple[list[Entry], list[Entry], int]:
     """The lines of the last run, those beside them, and how many runs there are before it."""
     begins = [index for index, entry in enumerate(log.entries) if begins_run(entry)]
     first = begins[-1] if len(begins) > 1 else 0
@@ -122,18 +118,3 @@ def _departure(found: Sequence[Found], entries: Sequence[Entry], raws: Sequence[
     seen = [entry for entry in entries if entry.kind == (ECHO if nearest.release in SHELL_RELEASES else LOG)] or list(raws)
     line = nearest.beside or seen[min(nearest.position, len(seen) - 1)]
     return Departure(nearest.release, line.number, line.message, nearest.expected, nearest.position)
-
-
-def replayed(candidate: Candidate, text: str) -> bool:
-    """Does the run that a candidate's choices make print the log, with the same decisions? Of a log that has its beginning."""
-    entries, raws, _ = _last_run(max((read(text), *map(read, unwrapped(text))), key=lambda log: len(log.entries) + len(log.raws)))
-    chooser = Chooser(candidate.choices)
-    if candidate.release in GO_RELEASES:
-        matcher = Matcher(entries, LOG, started=True)
-        run = steer(flow(candidate.release), matcher, go_answers.harvest(entries, raws), chooser)
-    else:
-        lines, beside = shell_answers.told(entries, raws)
-        matcher = shell_answers.ShellMatcher(lines, ECHO, started=True)
-        run = shell_steer(shell_flow(candidate.release), matcher, shell_answers.harvest(lines, beside), chooser)
-    made = run.decisions if candidate.exit_code is not None else run.decisions[: run.at_last_line]
-    return run.fits and candidate.exit_code in {run.exit_code, None} and made == candidate.decisions

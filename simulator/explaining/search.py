@@ -62,7 +62,6 @@ class Found:
 
     candidates: tuple[Candidate, ...]
     nearest: Nearest
-    runs: int
     complete: bool
     """Was everything tried?"""
 
@@ -112,7 +111,6 @@ def _search(tag: str, attempt: Callable[[Chooser], tuple[Run, Matcher]], raws: S
     return Found(
         tuple(kept.values()),
         Nearest(tag, max(furthest, 0), tuple(dict.fromkeys(shown(text) for text in expected.get(furthest, {}) if text)), unprinted),
-        runs,
         runs < (MOST_RUNS if started else _MOST_RUNS_BEFORE_BEGINNING),
     )
 

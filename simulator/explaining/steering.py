@@ -81,8 +81,6 @@ class Run:
     """So many lines of the log fit."""
     expected: str = ""
     """What the model printed in place of the next one."""
-    beside: int | None = None
-    """The line beside the log that was not printed."""
     effects: Effects = NOTHING
     """What the run did to node and host."""
     effects_at_last_line: Effects = NOTHING

@@ -37,7 +37,6 @@ class Entry:
     message: str
     more: list[str] = field(default_factory=list)
     """The unknown lines after it: a part of its message, or another container's."""
-    repeats: int = 1
 
     @property
     def whole(self) -> str:
@@ -52,7 +51,6 @@ class Log:
     entries: list[Entry]
     raws: list[Entry]
     foreign: int
-    lines: int
 
 
 def squeezed(text: str) -> str:
@@ -157,11 +155,10 @@ def _kind(message: str, *, header: bool) -> str:
 
 def read(text: str) -> Log:
     """The lines that driver-manager wrote."""
-    log = Log([], [], 0, 0)
+    log = Log([], [], 0)
     last: Entry | None = None
     beside: set[str] = set()
     for number, line in _logical(text):
-        log.lines = number
         found = _parsed(line)
         if found is None:
             stripped = line.strip()
@@ -178,9 +175,7 @@ def read(text: str) -> Log:
         entry = Entry(number, kind, level, message)
         if begins_run(entry):
             beside.clear()
-        before = _same_poll(log.entries, message)
-        if before is not None:
-            before.repeats += 1
+        if _repeats_poll(log.entries, message):
             last = None
             continue
         log.entries.append(entry)
@@ -206,11 +201,9 @@ def polled(message: str) -> str:
     return re.sub(r"\d+", "N", squeezed(message)) if POLLED.match(message.lstrip()) else ""
 
 
-def _same_poll(entries: list[Entry], message: str) -> Entry | None:
+def _repeats_poll(entries: list[Entry], message: str) -> bool:
     key = polled(message)
-    if not key:
-        return None
-    return next((entry for entry in entries[-2:] if polled(entry.message) == key), None)
+    return bool(key) and any(polled(entry.message) == key for entry in entries[-2:])
 
 
 @lru_cache(maxsize=4096)

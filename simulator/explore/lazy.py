@@ -16,6 +16,7 @@ from simulator.explore.choosing import Chooser
 from simulator.gocompat import GoError, strerror
 from simulator.kube.clientset import Object
 from simulator.manager.steps import HOST_QUERY
+from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.ports import ProcessResult, Request, Response
 
 _MODULE: Final = re.compile(r"/sys/module/([^/]+)(?:/refcnt)?\Z")
@@ -249,7 +250,7 @@ class LazyCluster:
         found = self._choose(f"claim {name}", self._answers.claim(name))
         if isinstance(found, Failure):
             return _failed(found)
-        results = [{"driver": "gpu.nvidia.com"}] if found else []
+        results = [{"driver": DRA_DRIVER}] if found else []
         return Response(200, {"status": {"allocation": {"devices": {"results": results}}}})
 
 

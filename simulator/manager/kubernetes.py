@@ -24,7 +24,8 @@ POLL_INTERVAL: Final = 5 * SECOND
 GRACE_PERIOD: Final = 5 * MINUTE
 """How long an operand's pods are waited for."""
 
-_GPU_RESOURCES: Final = ("nvidia.com/gpu", "nvidia.com/mig-")
+GPU_RESOURCES: Final = ("nvidia.com/gpu", "nvidia.com/mig-")
+"""A pod that requests a resource whose name begins so is a GPU pod."""
 
 
 class DrainOptions:
@@ -183,7 +184,7 @@ class KubeClient:
 def requests_gpu(pod: Object) -> bool:
     """Has a container a limit or request whose name begins with `nvidia.com/gpu` or `nvidia.com/mig-`, of any quantity?"""
     return any(
-        name.startswith(_GPU_RESOURCES)
+        name.startswith(GPU_RESOURCES)
         for container in pod["spec"].get("containers", ())
         for kind in ("limits", "requests")
         for name in container.get("resources", {}).get(kind, {})

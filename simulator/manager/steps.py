@@ -28,6 +28,8 @@ MODULES: Final = ("nvidia_modeset", "nvidia_uvm", "nvidia_peermem", "nvidia_fs",
 
 PCI_DEVICES: Final = "/sys/bus/pci/devices"
 MELLANOX: Final = "0x15b3"
+MOFED_ROOT: Final = "/run/mellanox/drivers"
+MOFED_READY: Final = f"{MOFED_ROOT}/.driver-ready"
 HOST_QUERY: Final = ("chroot", "/host", "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 _POD_TERMINATION: Final = 60 * SECOND
 _MOFED_INTERVAL: Final = 5 * SECOND
@@ -435,7 +437,7 @@ class DriverManager:
 
     def container_mofed_is_ready(self) -> bool:
         """The MOFED container left its sign."""
-        return self.exists("/run/mellanox/drivers/.driver-ready")
+        return self.exists(MOFED_READY)
 
     def reschedule_gpu_operator_components(self) -> None:
         """`rescheduleGPUOperatorComponents`: restore the operands' labels from the values read at the beginning."""

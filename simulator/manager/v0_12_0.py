@@ -17,7 +17,7 @@ from simulator.manager.kubernetes import GRACE_PERIOD, POLL_INTERVAL, KubeClient
 from simulator.manager.steps import DriverManager
 from simulator.selectors import escape_field
 
-_DRA_DRIVER_NAME: Final = "gpu.nvidia.com"
+DRA_DRIVER: Final = "gpu.nvidia.com"
 _KUBELET_PLUGIN: Final = labels.Wait("dra-driver", "nvidia-dra-driver-kubelet-plugin")
 
 
@@ -186,7 +186,7 @@ def is_allocated_nvidia_gpu_claim(claim: Object) -> bool:
     """`isAllocatedNvidiaGPUClaim`: has NVIDIA's DRA driver given it a device?"""
     allocation = claim.get("status", {}).get("allocation")
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    return any(result.get("driver") == _DRA_DRIVER_NAME for result in results)
+    return any(result.get("driver") == DRA_DRIVER for result in results)
 
 
 CHANGES: Final = (

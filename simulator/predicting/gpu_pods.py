@@ -19,10 +19,11 @@ from simulator.gocompat import GoError, parse_bool
 from simulator.kube import drain
 from simulator.kube.drain import Helper, PodStatus, full_name
 from simulator.kube.rest import drive
-from simulator.manager.kubernetes import requests_gpu
+from simulator.manager.kubernetes import GPU_RESOURCES, requests_gpu
 from simulator.manager.releases import Flow
 from simulator.manager.shell import messages as shell
 from simulator.manager.shell.nvdrain import gpu_pod_helper
+from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.predicting.answers import Fate, PodAnswer, PodsAnswer
 from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.modules import holders_of
@@ -31,8 +32,6 @@ from simulator.predicting.run import Quiet, Run
 from simulator.predicting.settings import EVICTION
 
 _NVIDIA: Final = "nvidia.com/"
-_COUNTED: Final = ("nvidia.com/gpu", "nvidia.com/mig-")
-_DRA_DRIVER: Final = "gpu.nvidia.com"
 _VM: Final = "virt-launcher"
 _BUDGET: Final = 429
 
@@ -305,14 +304,14 @@ def _unseen(run: Run, pod: Pod, uses: tuple[str, ...]) -> str:
     if not _evicts_at_all(run):
         return f"{run.release} evicts no GPU pods, whatever they request"
     if names:
-        return f"it requests {', '.join(names)}, and only names beginning with {' or '.join(_COUNTED)} count"
-    if any(name.startswith(_COUNTED) for name in inits):
+        return f"it requests {', '.join(names)}, and only names beginning with {' or '.join(GPU_RESOURCES)} count"
+    if any(name.startswith(GPU_RESOURCES) for name in inits):
         return "only an init container requests a GPU, and those do not count"
     claims = [driver for _, driver in _claims(run, pod)]
-    if _DRA_DRIVER in claims:
+    if DRA_DRIVER in claims:
         return f"its GPU comes by a resource claim, which {run.release} does not look at (v0.12.0 does)"
     if claims:
-        return f"its claim was allocated by {', '.join(claims)}, and only {_DRA_DRIVER} counts"
+        return f"its claim was allocated by {', '.join(claims)}, and only {DRA_DRIVER} counts"
     return "it requests no GPU" + (f", although it {uses[0]}" if uses else "")
 
 

@@ -9,6 +9,7 @@ from simulator import messages as m
 from simulator.host.commands import Started
 from simulator.host.tree import HOST
 from simulator.manager.shell import messages as shell
+from simulator.manager.shell.script import HOST_NVIDIA_SMI
 from simulator.manager.steps import HOST_QUERY
 from simulator.predicting.answers import DriverAnswer
 from simulator.predicting.reading import says
@@ -16,7 +17,6 @@ from simulator.predicting.run import Run
 from simulator.trace import ChildProcess
 
 _COMMAND: Final = "nvidia-smi"
-_SCRIPT_LOOKS_AT: Final = "/usr/bin/nvidia-smi"
 
 
 def driver_answer(run: Run) -> DriverAnswer:
@@ -66,7 +66,7 @@ def _why(run: Run, kind: str, place: str, found: Started | int | None, asked: Ch
     if kind == "unknown":
         return "the run ends before it asks the host"
     if asked is None and run.resolved.release.is_script:
-        return f"there is no {_SCRIPT_LOOKS_AT} on the host, and the script looks nowhere else"
+        return f"there is no {HOST_NVIDIA_SMI.removeprefix(HOST)} on the host, and the script looks nowhere else"
     if asked is None:
         return "the image has no chroot to ask with, which counts as: no host driver"
     if kind in {"host", "host-overridden"}:

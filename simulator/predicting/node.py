@@ -10,8 +10,6 @@ from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.reading import node_patches
 from simulator.predicting.run import Run
 
-UPGRADE_STATE: Final = "nvidia.com/gpu-driver-upgrade-state"
-"""The upgrade controller's own label."""
 _FOREIGN_PAUSE: Final = "paused-for-"
 
 
@@ -39,8 +37,8 @@ def cordon_answer(run: Run) -> CordonAnswer:
 
 def _cordon_note(run: Run, *, before: bool, after: bool, cordoned: bool) -> str:
     whose = "the cordon that was there before"
-    if UPGRADE_STATE in run.node_labels:
-        whose += f" (the upgrade controller's, if {UPGRADE_STATE}={run.node_labels[UPGRADE_STATE]} made it)"
+    if labels.UPGRADE_STATE in run.node_labels:
+        whose += f" (the upgrade controller's, if {labels.UPGRADE_STATE}={run.node_labels[labels.UPGRADE_STATE]} made it)"
     if before and not after:
         return (
             f"{whose} is lifted, whoever made it: the release uncordons wherever eviction or auto-drain is on; it stays where the"

@@ -11,6 +11,7 @@ from simulator.gocompat import GoError, parse_duration
 from simulator.host.spec import MELLANOX
 from simulator.manager.releases import RELEASES, Flow
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
+from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.manager.whatif import WHAT_IFS
 from simulator.predicting.answers import Trap
 from simulator.predicting.events import knows_digest, policy_owns_eviction
@@ -98,7 +99,7 @@ def _custom_label(run: Run) -> Iterator[Trap]:
 def _custom_label_goes_first(run: Run) -> Iterator[Trap]:
     """The operand pods behind the custom label are paused before the pods that hold claims are evicted."""
     behind = [pod.full_name for pod in run.world.cluster.pods if run.custom_label and run.custom_label in pod.node_selector]
-    claimed = any("gpu.nvidia.com" in (claim.drivers or ()) for claim in run.world.cluster.resource_claims)
+    claimed = any(DRA_DRIVER in (claim.drivers or ()) for claim in run.world.cluster.resource_claims)
     if behind and claimed and run.node_labels.get(run.custom_label):
         yield Trap(
             "custom-label-goes-first",
@@ -179,7 +180,7 @@ def _superseded(run: Run) -> Iterator[Trap]:
         labels.UPGRADE_ANNOTATION,
         "this annotation of the node, true, turns driver-manager's own eviction, drain and uncordon off, whatever"
         " ENABLE_GPU_POD_EVICTION and ENABLE_AUTO_DRAIN say; the operator's upgrade controller has to evict"
-        " (label nvidia.com/gpu-driver-upgrade-state=upgrade-required asks it to)",
+        f" (label {labels.UPGRADE_STATE}=upgrade-required asks it to)",
     )
     if any(document.get("kind") == "ClusterPolicy" and _driver_disabled(document) for document in run.world.cluster.objects):
         yield Trap(

@@ -12,6 +12,7 @@ from simulator.gocompat import SECOND, Duration, GoError, parse_duration
 from simulator.kube.rest import QPS_INTERVAL
 from simulator.manager.kubernetes import GRACE_PERIOD
 from simulator.manager.shell import messages as shell
+from simulator.manager.steps import MOFED_READY
 from simulator.predicting.answers import TimingAnswer, Wait
 from simulator.predicting.reading import lines_of, pod_request, seconds
 from simulator.predicting.run import Run
@@ -159,5 +160,5 @@ def _mofed(run: Run) -> str:
         of_host = run.steps.mofed_check() == run.steps.host_mofed_is_loaded
     else:
         of_host = run.variable("USE_HOST_MOFED") == "true"
-    sign = "mlx5_core in /proc/modules" if of_host else "the file /run/mellanox/drivers/.driver-ready"
+    sign = "mlx5_core in /proc/modules" if of_host else f"the file {MOFED_READY}"
     return f"{_MOFED} ({sign})"

@@ -14,6 +14,7 @@ from typing import Any, Final
 from simulator.cluster.objects import ClusterSpec, Pod
 from simulator.host.spec import HostSpec
 from simulator.snapshot.bundle import Bundle
+from simulator.snapshot.secrets import REDACTED
 from simulator.world import World
 
 _KEPT_NAMESPACES: Final = frozenset({"default", "kube-system"})
@@ -32,7 +33,6 @@ _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*[A-Za-z0-9])?")
 _OPERATORS: Final = frozenset({"in", "notin", "exists"})
 _SELECTOR: Final = "DRAIN_POD_SELECTOR_LABEL"
 _CUSTOM_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
-_REDACTED: Final = "redacted"
 
 
 class _Names:
@@ -161,7 +161,7 @@ def _labels(labels: Mapping[str, str], names: _Names, replaced: Callable[[str], 
     out = {}
     for key, value in labels.items():
         if key in names.known:
-            out[names.of(key)] = names.of(value) if value in names.known or value in {"", "true", "false"} else _REDACTED
+            out[names.of(key)] = names.of(value) if value in names.known or value in {"", "true", "false"} else REDACTED
         elif _KEPT_LABELS.fullmatch(key) and (key != "app" or with_app):
             out[key] = replaced(value)
     return out
@@ -210,5 +210,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, str):
-        return value if _KEPT_TEXT.fullmatch(value) else _REDACTED
+        return value if _KEPT_TEXT.fullmatch(value) else REDACTED
     return value

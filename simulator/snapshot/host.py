@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from simulator.host.fake import FakeHost
-from simulator.host.spec import LOADERS, NVIDIA, File, HostSpec, Module, Package, PciFunction, Program
+from simulator.host.spec import LOADERS, MELLANOX, NVIDIA, File, HostSpec, Module, Package, PciFunction, Program
 from simulator.importing.host import Imported, import_host
 from simulator.importing.roots import DIRECTORY, FILE, Root, resolve
 from simulator.manager.releases import RELEASES
 from simulator.manager.releases import resolve as resolve_release
-from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
+from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY, MOFED_READY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.mounts import listed
 from simulator.reading import printable
@@ -30,7 +30,6 @@ _PROC_MODULES: Final = "/proc/modules"
 _CMDLINE: Final = "/proc/cmdline"
 _MOUNT_TABLES: Final = ("/proc/1/mountinfo", "/proc/self/mountinfo")
 _MOUNTS: Final = re.compile(r"/run/(nvidia|mellanox)(/.*)?")
-_MOFED_READY: Final = "/run/mellanox/drivers/.driver-ready"
 _USUAL_MODPROBE: Final = "/sbin/modprobe"
 _RELEVANT: Final = re.compile(r"\S*(nvidia|nouveau|gdrdrv|nv_peer_mem|nvgrace|vfio|mlx5)")
 """Lines of /proc/modules that have to do with GPUs, or with what holds their modules."""
@@ -38,7 +37,7 @@ _LINE: Final = re.compile(
     r"(?P<name>[A-Za-z0-9_]+) (?P<size>\d{1,12}) (?P<count>\d{1,6}|-) (?P<holders>\S+) \S+ \S+ ?(?P<taint>\(\w+\))?"
 )
 _ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
-_VENDORS: Final = (NVIDIA, "0x15b3")
+_VENDORS: Final = (NVIDIA, MELLANOX)
 _IDS: Final = {"vendor": 4, "device": 4, "class": 6}
 _ATTRIBUTES: Final = {
     "subsystem_vendor": re.compile(r"0x[0-9a-f]{4}\n?"),
@@ -227,7 +226,7 @@ def _mounts(root: Root) -> tuple[str, ...] | None:
 def _live_files(root: Root, findings: Findings) -> list[File]:
     """Files below /run and /proc that a run may read."""
     out = []
-    for path in (DRIVER_PID_FILE, DRIVER_CONFIG_STATE_FILE, _MOFED_READY):
+    for path in (DRIVER_PID_FILE, DRIVER_CONFIG_STATE_FILE, MOFED_READY):
         found = resolve(root, path)
         if found.entry is not None and found.entry.kind == FILE:
             text = root.read(found.path, 4096).decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from simulator import labels as operands
-from simulator.host.spec import NVIDIA, File, HostSpec, Module, PciFunction, Program
+from simulator.host.spec import MELLANOX, NVIDIA, File, HostSpec, Module, PciFunction, Program
 from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
@@ -169,7 +169,7 @@ def _functions(labels: Mapping[str, str], count: int) -> tuple[PciFunction, ...]
     class_ = "0x030000" if is_vga else "0x030200"
     gpus = tuple(PciFunction(f"0000:{0x20 + index:02x}:00.0", NVIDIA, class_=class_) for index in range(count))
     has_card = any(re.fullmatch(rf"{re.escape(_FEATURE)}pci-(\w+_)?15b3(_.*)?\.present", label) for label in labels)
-    card = PciFunction("0000:10:00.0", "0x15b3", class_="0x020000", driver="mlx5_core")
+    card = PciFunction("0000:10:00.0", MELLANOX, class_="0x020000", driver="mlx5_core")
     return (*((card,) if has_card else ()), *gpus)
 
 

@@ -143,9 +143,9 @@ AILING = {
         bundle(env={"NODE_LABEL_FOR_GPU_POD_EVICTION": "nvidia.com/dra-kubelet-plugin"}), ("eviction-label-missing",)
     ),
     # --- the upgrade controller, and who cordoned
-    "failed": Ailing(bundle(labels={op.UPGRADE_STATE: "upgrade-failed"}, annotations=_ON), ("upgrade-failed",)),
-    "state-without-controller": Ailing(bundle(labels={op.UPGRADE_STATE: "drain-required"}), ("upgrade-state-stale",)),
-    "state-that-is-none": Ailing(bundle(labels={op.UPGRADE_STATE: "upgrading"}, annotations=_ON), ("upgrade-state-stale",)),
+    "failed": Ailing(bundle(labels={labels.UPGRADE_STATE: "upgrade-failed"}, annotations=_ON), ("upgrade-failed",)),
+    "state-without-controller": Ailing(bundle(labels={labels.UPGRADE_STATE: "drain-required"}), ("upgrade-state-stale",)),
+    "state-that-is-none": Ailing(bundle(labels={labels.UPGRADE_STATE: "upgrading"}, annotations=_ON), ("upgrade-state-stale",)),
     "annotation-without-driver": Ailing(
         bundle(annotations=_ON, seen=policy(driver={"enabled": False})), ("upgrade-annotation-stale",)
     ),
@@ -157,7 +157,8 @@ AILING = {
     ),
     "annotation-on-passthrough": Ailing(bundle("talos-vfio-pci", "passthrough", annotations=_ON), ("upgrade-annotation-stale",)),
     "notes": Ailing(
-        bundle(labels={op.UPGRADE_STATE: "upgrade-done"}, annotations={**_ON, op.INITIAL_CORDON: "true"}), ("upgrade-notes-stale",)
+        bundle(labels={labels.UPGRADE_STATE: "upgrade-done"}, annotations={**_ON, op.INITIAL_CORDON: "true"}),
+        ("upgrade-notes-stale",),
     ),
     "request": Ailing(bundle(annotations={op.UPGRADE_REQUESTED: "true"}), ("upgrade-request-stale",)),
     "skipped": Ailing(bundle(labels={op.UPGRADE_SKIP: "true"}), ("upgrade-skipped",)),
@@ -173,11 +174,11 @@ AILING = {
         bundle(unschedulable=True, labels={labels.DCGM: labels.PAUSED}), ("operands-paused", "cordon-of-driver-manager")
     ),
     "cordon-of-controller": Ailing(
-        bundle(unschedulable=True, labels={op.UPGRADE_STATE: "validation-required"}, annotations=_ON),
+        bundle(unschedulable=True, labels={labels.UPGRADE_STATE: "validation-required"}, annotations=_ON),
         ("cordon-of-upgrade-controller",),
     ),
     "failed-and-cordoned": Ailing(
-        bundle(unschedulable=True, labels={op.UPGRADE_STATE: "upgrade-failed"}, annotations=_ON),
+        bundle(unschedulable=True, labels={labels.UPGRADE_STATE: "upgrade-failed"}, annotations=_ON),
         ("upgrade-failed", "cordon-of-upgrade-controller"),
     ),
     "cordon-where-nobody-evicts": Ailing(

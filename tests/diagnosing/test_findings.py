@@ -190,7 +190,7 @@ def test_following_the_advice_leads_to_a_node_in_order(data):
     )
     values = {key: data.draw(st.sampled_from(VALUES)) for key in data.draw(st.sets(st.sampled_from(deployed), max_size=4))}
     values[labels.DRIVER] = data.draw(st.sampled_from(["true", "pre-installed", "", "odd", labels.PAUSED, None]))
-    values[op.UPGRADE_STATE] = data.draw(st.sampled_from([None, "upgrade-done", "upgrade-failed", "drain-required", "odd"]))
+    values[labels.UPGRADE_STATE] = data.draw(st.sampled_from([None, "upgrade-done", "upgrade-failed", "drain-required", "odd"]))
     notes = data.draw(st.sets(st.sampled_from([labels.UPGRADE_ANNOTATION, *op.UPGRADE_NOTES, op.UPGRADE_REQUESTED])))
     mounts = data.draw(st.sampled_from([(), ("/run/nvidia/driver",), ("/run/nvidia/driver", "/run/mellanox/drivers")]))
     hosts = [

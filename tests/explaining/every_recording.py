@@ -13,7 +13,15 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from simulator.explaining.explanation import Explanation, explain, replayed
+from simulator.explaining import go_answers, shell_answers
+from simulator.explaining.explanation import Explanation, explain, last_run
+from simulator.explaining.matching import Matcher
+from simulator.explaining.search import Candidate
+from simulator.explaining.shell_steering import steer as shell_steer
+from simulator.explaining.steering import steer
+from simulator.explaining.text import ECHO, LOG, read, unwrapped
+from simulator.explore.choosing import Chooser
+from simulator.manager.releases import GO_RELEASES, flow, shell_flow
 from simulator.recordings.layout import PROGRAM, Recording, read_folder
 from simulator.recordings.logs import ended_with, log_lines
 from simulator.scenario import fixtures
@@ -50,6 +58,21 @@ def problems(recording: Recording, lines: Sequence[str], found: Explanation, how
         for candidate in found.candidates:
             if not replayed(candidate, text):
                 yield f"{recording.release} {recording.case} ({how}): {candidate.release} does not print it once more"
+
+
+def replayed(candidate: Candidate, text: str) -> bool:
+    """Does the run that a candidate's choices make print the log, with the same decisions? Of a log that has its beginning."""
+    entries, raws, _ = last_run(max((read(text), *map(read, unwrapped(text))), key=lambda log: len(log.entries) + len(log.raws)))
+    chooser = Chooser(candidate.choices)
+    if candidate.release in GO_RELEASES:
+        matcher = Matcher(entries, LOG, started=True)
+        run = steer(flow(candidate.release), matcher, go_answers.harvest(entries, raws), chooser)
+    else:
+        lines, beside = shell_answers.told(entries, raws)
+        matcher = shell_answers.ShellMatcher(lines, ECHO, started=True)
+        run = shell_steer(shell_flow(candidate.release), matcher, shell_answers.harvest(lines, beside), chooser)
+    made = run.decisions if candidate.exit_code is not None else run.decisions[: run.at_last_line]
+    return run.fits and candidate.exit_code in {run.exit_code, None} and made == candidate.decisions
 
 
 def main(seed: int) -> int:

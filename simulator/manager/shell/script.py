@@ -21,7 +21,7 @@ from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT
 from simulator.ports import Output, ShellHost
 
 NODE_TYPE: Final = "nodeType"
-_NVIDIA_SMI: Final = "/host/usr/bin/nvidia-smi"
+HOST_NVIDIA_SMI: Final = "/host/usr/bin/nvidia-smi"
 _WAIT_LIMIT: Final = "5m"
 _SANDBOX_WAITS: Final = (
     (labels.SANDBOX_VALIDATOR, labels.Wait("sandbox-validator", "nvidia-sandbox-validator")),
@@ -257,7 +257,7 @@ class Script(Bash):
 
     def host_driver(self) -> bool:
         """`_host_driver`: is there /host/usr/bin/nvidia-smi, if only as a link, and does nvidia-smi succeed there?"""
-        if not self.host.is_file(_NVIDIA_SMI) and not self.is_link(_NVIDIA_SMI):
+        if not self.host.is_file(HOST_NVIDIA_SMI) and not self.is_link(HOST_NVIDIA_SMI):
             return False
         return self.nvidia_smi_succeeds()
 

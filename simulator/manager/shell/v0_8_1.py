@@ -9,9 +9,7 @@ from simulator.manager.shell import messages as m
 from simulator.manager.shell.bash import words
 from simulator.manager.shell.change import ShellChange
 from simulator.manager.shell.script import Script
-from simulator.manager.steps import MELLANOX, PCI_DEVICES
-
-_DRIVER_READY: Final = "/run/mellanox/drivers/.driver-ready"
+from simulator.manager.steps import MELLANOX, MOFED_READY, PCI_DEVICES
 
 
 class _CustomOperandLabel(Script):
@@ -90,11 +88,11 @@ class _WaitsForMofed(Script):
                 self.echo(line)
             return bool(found)
         try:
-            self.host.stat(_DRIVER_READY)
+            self.host.stat(MOFED_READY)
         except OSError:
-            self.output.stderr(m.NOT_READY % _DRIVER_READY + "\n")
+            self.output.stderr(m.NOT_READY % MOFED_READY + "\n")
             return False
-        self.echo(m.READY % _DRIVER_READY)
+        self.echo(m.READY % MOFED_READY)
         return True
 
 
