@@ -13,10 +13,9 @@ from simulator.diagnosing.situation import Situation, places
 from simulator.host.spec import PciFunction
 from simulator.manager.kubernetes import GPU_RESOURCES
 from simulator.manager.steps import MODULES
-from simulator.predicting.gpus import VFIO_DRIVERS
+from simulator.predicting.gpus import VFIO_DRIVERS, blocks_group
 from simulator.predicting.modes import Mode
 
-_BRIDGE: Final = "0x0604"
 _NVIDIA: Final = "nvidia"
 _OF_VMS: Final = "Virtual machines that use these GPUs lose them at once; an unbind under a running machine can hang."
 
@@ -51,10 +50,7 @@ def _passthrough(situation: Situation, drivers: Mapping[str, str]) -> Iterator[F
     peers = [
         function
         for function in situation.host.pci
-        if function.iommu_group in groups
-        and not function.is_gpu
-        and function.driver not in {"", *VFIO_DRIVERS}
-        and not function.class_.startswith(_BRIDGE)
+        if function.iommu_group in groups and not function.is_gpu and blocks_group(function, function.driver)
     ]
     if peers:
         yield _group(peers)

@@ -14,6 +14,7 @@ from simulator.diagnosing.situation import Situation, is_finished
 from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.releases import RELEASES
 from simulator.manager.v0_12_0 import DRA_DRIVER
+from simulator.predicting.gpu_pods import claims_of
 
 _KNOWS_CLAIMS: Final = "v0.12.0"
 
@@ -123,8 +124,8 @@ def _invisible(situation: Situation, pods: list[Pod]) -> Finding:
 
 def holds_claim(situation: Situation, pod: Pod) -> bool:
     """Has the pod a resource claim that NVIDIA's DRA driver has allocated?"""
-    named = (reference.get("resourceClaimName") for reference in (*pod.resource_claims, *pod.resource_claim_statuses))
-    return any(DRA_DRIVER in situation.claims.get((pod.namespace, str(name)), ()) for name in named)
+    claims = claims_of(situation.bundle.scenario.world.cluster, pod)
+    return any(driver == DRA_DRIVER for _, driver in claims)
 
 
 def _claims(pods: list[Pod]) -> Finding:

@@ -27,6 +27,7 @@ from simulator.manager.shell.script import HOST_NVIDIA_SMI
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound
+from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.bundle import Bundle
 
@@ -86,19 +87,8 @@ class Situation:
     @cached_property
     def holders(self) -> frozenset[str]:
         """The pods (namespace/name) that hold one of the driver's modules, as far as the world tells."""
-        host = self.host
-        names = {pod for answer in host.delete_module.values() if isinstance(answer, Mapping) for pod in answer["busy_while_pods"]}
-        for held in host.held_by_pods.values():
-            names.update(held.pods)
-        for module in host.modules:
-            names.update(module.pods)
+        names = {pod for pods in self.host.module_holders.values() for pod in pods}
         return frozenset(pod.full_name for pod in self.pods if pod.full_name in names and not is_finished(pod))
-
-    @cached_property
-    def claims(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        """Namespace and name of each resource claim -> the drivers that have allocated it."""
-        claims = self.bundle.scenario.world.cluster.resource_claims
-        return {(claim.namespace, claim.name): claim.drivers or () for claim in claims}
 
     @property
     def mode(self) -> Mode:
@@ -139,7 +129,7 @@ class Situation:
     @property
     def is_upgrade_policy_on(self) -> bool:
         """Does the annotation give eviction and drain to the upgrade controller?"""
-        return self.node.annotations.get(labels.UPGRADE_ANNOTATION) == "true"
+        return policy_owns_eviction(self.bundle.scenario.world)
 
     @cached_property
     def policy(self) -> Mapping[str, Any] | None:

@@ -196,6 +196,16 @@ class HostSpec:
         """The machine's, as `uname -m` has it."""
         return self.os.get("architecture", _X86)
 
+    @property
+    def module_holders(self) -> Mapping[str, tuple[str, ...]]:
+        """Module -> the pods (namespace/name) that hold it, where the description says so."""
+        out = {module.name: module.pods for module in self.modules if module.pods}
+        out |= {name: held.pods for name, held in self.held_by_pods.items()}
+        for name, answer in self.delete_module.items():
+            if isinstance(answer, Mapping):
+                out[name] = (*out.get(name, ()), *answer["busy_while_pods"])
+        return out
+
 
 KEYS: Final = (
     "format",

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from simulator import labels
 from simulator import messages as m
-from simulator.cluster.objects import Pod, pod_document
+from simulator.cluster.objects import ClusterSpec, Pod, pod_document
 from simulator.config import Config
 from simulator.gocompat import GoError, parse_bool
 from simulator.kube import drain
@@ -26,7 +26,6 @@ from simulator.manager.shell.nvdrain import gpu_pod_helper
 from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.predicting.answers import Fate, PodAnswer, PodsAnswer
 from simulator.predicting.events import policy_owns_eviction
-from simulator.predicting.modules import holders_of
 from simulator.predicting.reading import PodRequest, fatal, pod_requests, says
 from simulator.predicting.run import Quiet, Run
 from simulator.predicting.settings import EVICTION
@@ -41,9 +40,10 @@ def pods_answer(run: Run) -> PodsAnswer:
     view = _View(run)
     mine = [pod for pod in run.world.cluster.pods if pod.node_name in {None, run.node_name}]
     evicts, eviction = _eviction(run)
+    holders = run.world.host.module_holders
     answers, others = [], 0
     for pod in mine:
-        uses, holds = tuple(_uses(run, pod)), tuple(name for name, pods in holders_of(run).items() if pod.full_name in pods)
+        uses, holds = tuple(_uses(run, pod)), tuple(name for name, pods in holders.items() if pod.full_name in pods)
         asked = view.requests.get(pod.full_name)
         if not (uses or holds or asked or _is_waited_for_in_vain(run, pod)):
             others += 1
@@ -149,16 +149,16 @@ def _uses(run: Run, pod: Pod) -> Iterator[str]:
     """In words."""
     yield from (f"requests {name}" for name in _resources(pod.containers))
     yield from (f"an init container requests {name}" for name in _resources(pod.init_containers))
-    yield from (f"holds the claim {name}, allocated by {driver}" for name, driver in _claims(run, pod))
+    yield from (f"holds the claim {name}, allocated by {driver}" for name, driver in claims_of(run.world.cluster, pod))
     if pod.labels.get("kubevirt.io") == _VM or pod.name.startswith(f"{_VM}-"):
         yield "runs a virtual machine"
     if (key := _operand_label(run, pod)) is not None:
         yield f"runs where {key} says so"
 
 
-def _claims(run: Run, pod: Pod) -> Iterator[tuple[str, str]]:
-    """Claims of the pod that a driver gave something to."""
-    claims = {(claim.namespace, claim.name): claim.drivers or () for claim in run.world.cluster.resource_claims}
+def claims_of(cluster: ClusterSpec, pod: Pod) -> Iterator[tuple[str, str]]:
+    """The pod's claims that a driver gave something to: the claim's name, the driver's."""
+    claims = {(claim.namespace, claim.name): claim.drivers or () for claim in cluster.resource_claims}
     for reference in pod.resource_claims:
         name = reference.get("resourceClaimName")
         if name is None:
@@ -307,7 +307,7 @@ def _unseen(run: Run, pod: Pod, uses: tuple[str, ...]) -> str:
         return f"it requests {', '.join(names)}, and only names beginning with {' or '.join(GPU_RESOURCES)} count"
     if any(name.startswith(GPU_RESOURCES) for name in inits):
         return "only an init container requests a GPU, and those do not count"
-    claims = [driver for _, driver in _claims(run, pod)]
+    claims = [driver for _, driver in claims_of(run.world.cluster, pod)]
     if DRA_DRIVER in claims:
         return f"its GPU comes by a resource claim, which {run.release} does not look at (v0.12.0 does)"
     if claims:

@@ -17,7 +17,8 @@ from simulator.world import followed_by
 
 VFIO_DRIVERS: Final = ("vfio-pci", "nvgrace_gpu_vfio_pci")
 """What the operator's validator takes for a GPU that is ready to be handed out."""
-_BRIDGE: Final = "0x06"
+_BRIDGE: Final = "0x0604"
+"""PCI to PCI. Its driver leaves DMA to others (Linux drivers/pci/pcie/portdrv.c, `driver_managed_dma`)."""
 _VFIO_MODULE: Final = "vfio_pci"
 _WANTED: Final = {
     Mode.CONTAINER: "no driver, so that the driver container can install its own",
@@ -70,9 +71,7 @@ def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
     for address, driver in sorted(before.items()):
         group, members = _group(run.world.host, address)
         left = after.get(address, "")
-        viable = all(
-            function.class_.startswith(_BRIDGE) or drivers[function.address] in {"", *VFIO_DRIVERS} for function in members
-        )
+        viable = not any(blocks_group(function, drivers[function.address]) for function in members)
         gpus.append(
             GpuAnswer(
                 address=address,
@@ -86,6 +85,11 @@ def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
             )
         )
     return GpusAnswer(_WANTED[run.mode], tuple(gpus), bound.warnings if bound else ())
+
+
+def blocks_group(function: PciFunction, driver: str) -> bool:
+    """Does a function that is on this driver ("" for none) keep its IOMMU group from being given to a VM?"""
+    return driver not in {"", *VFIO_DRIVERS} and not function.class_.startswith(_BRIDGE)
 
 
 def _group(host: HostSpec, address: str) -> tuple[int | None, list[PciFunction]]:

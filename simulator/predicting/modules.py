@@ -41,17 +41,6 @@ def modules_answer(run: Run) -> ModulesAnswer:
     )
 
 
-def holders_of(run: Run) -> Mapping[str, tuple[str, ...]]:
-    """Module -> the pods (namespace/name) that hold it, where the world says so."""
-    host = run.world.host
-    out = {module.name: module.pods for module in host.modules if module.pods}
-    out |= {name: held.pods for name, held in host.held_by_pods.items()}
-    for name, answer in host.delete_module.items():
-        if isinstance(answer, Mapping):
-            out[name] = (*out.get(name, ()), *answer["busy_while_pods"])
-    return out
-
-
 def _trial(run: Run) -> dict[str, str]:
     """What unloading would give, in the release's order, with the pods that the run leaves. "ok" or an errno's name."""
     host = run.fresh_host(run.pods)
@@ -70,7 +59,7 @@ def _trial(run: Run) -> dict[str, str]:
 
 def _module(run: Run, name: str, tried: Mapping[str, str], trial: Mapping[str, str], refused: Collection[str]) -> ModuleAnswer:
     references, holders = _references(run.host, name), _holders(run.host, name)
-    pods = holders_of(run).get(name, ())
+    pods = run.world.host.module_holders.get(name, ())
     users = _unexplained(run, name, (references or 0) - len(holders))
     listed = name in run.unload_list or name == _NOUVEAU
     gone = name not in run.outcome.after.modules

@@ -10,8 +10,8 @@ from typing import Any, Final
 from simulator.diagnosing.commands import HOST, Command
 from simulator.diagnosing.finding import KINDS, Finding, Kind
 from simulator.explaining.explanation import Explanation
-from simulator.reading import printable
 from simulator.report.explanation import explanation_document, explanation_lines
+from simulator.report.prediction import escaped
 from simulator.snapshot.bundle import Bundle
 
 FORMAT: Final = 1
@@ -108,28 +108,23 @@ def source(kind: Kind) -> str:
 
 def diagnosis_markdown(diagnosis: Diagnosis) -> str:
     """As Markdown, for an issue."""
-    out = [f"## {_plain(diagnosis.heading)}"]
+    out = [f"## {escaped(diagnosis.heading)}"]
     for name, lines in _happened(diagnosis):
         out.append(
-            f"### What happened, by the log of {_plain(name)}\n\n"
-            + "\n".join(f"- {_plain(line.strip())}" for line in lines if line)
+            f"### What happened, by the log of {escaped(name)}\n\n"
+            + "\n".join(f"- {escaped(line.strip())}" for line in lines if line)
         )
     for finding in diagnosis.findings:
-        out.append(f"### {finding.kind}\n\n{_plain(finding.what)} {_plain(finding.why)}")
-        out.append("\n".join(f"- seen: {_plain(fact)}" for fact in finding.evidence))
+        out.append(f"### {finding.kind}\n\n{escaped(finding.what)} {escaped(finding.why)}")
+        out.append("\n".join(f"- seen: {escaped(fact)}" for fact in finding.evidence))
         commands = "\n".join(line.removeprefix("     ") for line in _mend(finding.commands) if line.startswith("     "))
         out.append(f"```sh\n{commands}\n```" if commands else "No command is sure to be right here.")
-        out.append(f"Risk: {_plain(finding.risk)}")
-        out.append(f"Source: {_plain(source(KINDS[finding.kind]))}")
+        out.append(f"Risk: {escaped(finding.risk)}")
+        out.append(f"Source: {escaped(source(KINDS[finding.kind]))}")
     for word, sentences in (("Not seen", diagnosis.bundle.unseen), ("Assumed", diagnosis.bundle.assumed)):
         if sentences:
-            out.append(f"{word}:\n\n" + "\n".join(f"- {_plain(sentence)}" for sentence in sentences))
+            out.append(f"{word}:\n\n" + "\n".join(f"- {escaped(sentence)}" for sentence in sentences))
     return "\n\n".join(out) + "\n"
-
-
-def _plain(text: str) -> str:
-    """The text in one line, without what Markdown or HTML would make of it."""
-    return "".join(f"\\{char}" if char in "\\`*_[]<>#|" else char for char in printable(text))
 
 
 def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Any]:

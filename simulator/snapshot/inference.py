@@ -16,9 +16,9 @@ from simulator.host.spec import MELLANOX, NVIDIA, File, HostSpec, Module, PciFun
 from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
+from simulator.predicting.modes import WORKLOADS, Mode
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.kubernetes import Scene, has_gpus
-from simulator.snapshot.program import DRIVER, SELECTORS, VFIO, VGPU
 from simulator.snapshot.program import Program as DriverManager
 from simulator.snapshot.values import elements, flag, mapping, text, texts
 
@@ -37,7 +37,11 @@ _VFIO_MODULES: Final = {
 _UNKNOWN_VERSION: Final = "0.0"
 _PLAIN_VERSION: Final = re.compile(r"\d+(\.\d+)+")
 _KERNEL: Final = re.compile(r"[\w.+~-]{1,128}")
-_ROLES: Final = {DRIVER: "the driver's container", VFIO: "vfio-manager", VGPU: "the vGPU host driver's container"}
+_ROLES: Final = {
+    Mode.CONTAINER: "the driver's container",
+    Mode.VM_PASSTHROUGH: "vfio-manager",
+    Mode.VM_VGPU: "the vGPU host driver's container",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +69,13 @@ def infer_host(scene: Scene, manager: DriverManager, findings: Findings, seen: t
         findings.assumed("no driver is loaded: there is no GPU")
         return Inferred(host, (), functions)
     if not evidence:
-        findings.assumed(f"no driver is loaded: there is no sign that {_ROLES[manager.kind]} has done its work")
+        findings.assumed(f"no driver is loaded: there is no sign that {_ROLES[manager.mode]} has done its work")
         return Inferred(host, (), functions)
-    findings.assumed(f"{_ROLES[manager.kind]} has done its work: {evidence}")
-    if manager.kind == VFIO:
+    findings.assumed(f"{_ROLES[manager.mode]} has done its work: {evidence}")
+    if manager.mode is Mode.VM_PASSTHROUGH:
         modules = tuple(Module(name, used_by=used_by) for name, used_by in _VFIO_MODULES.items())
         return Inferred(host, modules, tuple(_bound(function, "vfio-pci") for function in functions))
-    modules = _driver_modules(["nvidia_vgpu_vfio"] if manager.kind == VGPU else _DRIVER_MODULES)
+    modules = _driver_modules(["nvidia_vgpu_vfio"] if manager.mode is Mode.VM_VGPU else _DRIVER_MODULES)
     findings.assumed(f"the modules {', '.join(module.name for module in modules)} are loaded, and nothing beside pods uses them")
     files = [File(DRIVER_PID_FILE, "1\n")]
     if manager.stored_digest and _is_ready(manager.pod):
@@ -112,13 +116,13 @@ def _evidence(scene: Scene, manager: DriverManager) -> str:
     """What says that the driver of this mode is at work; "" if nothing does."""
     if _is_ready(manager.pod):
         return f"pod {text(manager.pod, 'metadata', 'name')} is ready"
-    resources = [name for name in _resources(scene) if (name == "nvidia.com/gpu") == (manager.kind == DRIVER)]
+    resources = [name for name in _resources(scene) if (name == "nvidia.com/gpu") == (manager.mode is Mode.CONTAINER)]
     if resources:
         return f"the node offers {resources[0]}"
-    if manager.kind == DRIVER and _driver_version(scene.labels):
+    if manager.mode is Mode.CONTAINER and _driver_version(scene.labels):
         return f"gpu-feature-discovery found driver {_driver_version(scene.labels)}"
     users = [pod for pod in scene.pods if uses_gpu(pod)]
-    if users and manager.kind == DRIVER:
+    if users and manager.mode is Mode.CONTAINER:
         return f"pod {text(users[0], 'metadata', 'name')} uses a GPU"
     return ""
 
@@ -154,7 +158,7 @@ def _count(scene: Scene, findings: Findings) -> int:
         count, why = int(label), "nvidia.com/gpu.count says so"
     elif resources := _resources(scene):
         count, why = sum(resources.values()), f"the node offers {', '.join(sorted(resources))}"
-    elif has_gpus(scene.node) or any(label in scene.labels for label in SELECTORS.values()):
+    elif has_gpus(scene.node) or any(workload.selector in scene.labels for workload in WORKLOADS.values()):
         count, why = 1, "the node is labelled as one with GPUs, and nothing says how many"
     else:
         count, why = 0, "no label of the node speaks of any"

@@ -13,6 +13,7 @@ from simulator.config import UNINSTALL_DRIVER
 from simulator.host.spec import HostSpec, Module, bound_without_module
 from simulator.importing.roots import Root
 from simulator.manager.releases import DEFAULT
+from simulator.predicting.modes import Mode
 from simulator.reading import Place
 from simulator.scenario import DEFAULT_CLUSTER, Scenario, load_cluster, make_world, read_scenario
 from simulator.selectors import subdomain_errors
@@ -21,7 +22,7 @@ from simulator.snapshot.findings import Findings
 from simulator.snapshot.host import SeenHost, read_host_root
 from simulator.snapshot.inference import infer_host, uses_gpu
 from simulator.snapshot.kubernetes import Scene, cluster_document, find_scene
-from simulator.snapshot.program import CONTAINER, DRIVER, USUAL, Program, find_program
+from simulator.snapshot.program import CONTAINER, Program, find_program, usual_variables
 from simulator.snapshot.secrets import without_secrets
 from simulator.snapshot.text_root import Holder, TextRoot
 from simulator.snapshot.values import text
@@ -84,7 +85,7 @@ def _host_alone(found: Contents, node: str, root: Root, findings: Findings) -> M
     name = node if node and not subdomain_errors(node) else "gpu-1"
     findings.unseen("the cluster: nothing of it was saved")
     findings.assumed(f"the node is like the named cluster {DEFAULT_CLUSTER}: a container node with the usual operands")
-    program = Program(DEFAULT, DRIVER, (UNINSTALL_DRIVER,), {"NODE_NAME": name, **USUAL[DRIVER]})
+    program = Program(DEFAULT, Mode.CONTAINER, (UNINSTALL_DRIVER,), {"NODE_NAME": name, **usual_variables(Mode.CONTAINER)})
     findings.assumed(f"driver-manager is {DEFAULT}, started as the GPU Operator starts it")
     seen = read_host_root(root, name, program.release, findings)
     return Made(_scenario(found, seen.host, load_cluster(DEFAULT_CLUSTER, name), program, name), findings, dict(found.logs), None)

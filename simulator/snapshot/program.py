@@ -20,29 +20,14 @@ from simulator.host.tree import HOST
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import DEFAULT, NEWEST, modelled
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
+from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.kubernetes import Scene
 from simulator.snapshot.values import elements, mapping, text, texts
 from simulator.snapshot.variables import NAMES, may_be_kept
 
 CONTAINER: Final = "k8s-driver-manager"
-DRIVER, VFIO, VGPU = "driver", "vfio-manager", "vgpu-manager"
-SELECTORS: Final = {VGPU: f"{operands.PREFIX}vgpu-manager", VFIO: f"{operands.PREFIX}vfio-manager", DRIVER: operands.DRIVER}
-"""Which DaemonSet -> the label of the node that its pods need; the label of another mode is removed by the operator."""
 _TAG: Final = re.compile(r":(?P<tag>v?\d+\.\d+\.\d+)[\w.-]*(@|$)")
-USUAL: Final = {
-    DRIVER: {
-        "ENABLE_GPU_POD_EVICTION": "true",
-        "ENABLE_AUTO_DRAIN": "false",
-        "DRAIN_USE_FORCE": "false",
-        "DRAIN_POD_SELECTOR_LABEL": "",
-        "DRAIN_TIMEOUT_SECONDS": "0s",
-        "DRAIN_DELETE_EMPTYDIR_DATA": "false",
-    },
-    VFIO: {"ENABLE_GPU_POD_EVICTION": "false", "ENABLE_AUTO_DRAIN": "false"},
-    VGPU: {"ENABLE_GPU_POD_EVICTION": "false", "ENABLE_AUTO_DRAIN": "false"},
-}
-"""What the GPU Operator sets where nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +35,8 @@ class Program:
     """How driver-manager is started. `pod` is the pod that runs it, if there is one; `stored_digest` what its driver was made of."""
 
     release: str
-    kind: str
-    """Whose init container it is: one of `SELECTORS`."""
+    mode: Mode
+    """Whose DaemonSet's init container it is."""
     args: tuple[str, ...]
     env: Mapping[str, str]
     pod: dict[str, Any] | None = None
@@ -62,23 +47,22 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    kind: str
     container: dict[str, Any]
     namespace: str
     whose: str
     pod: dict[str, Any] | None = None
 
 
-def kind_of(scene: Scene) -> str:
-    """Which DaemonSet's driver-manager works on the node, by its labels."""
-    return next((kind for kind, label in SELECTORS.items() if scene.labels.get(label)), DRIVER)
+def usual_variables(mode: Mode) -> dict[str, str]:
+    """What the GPU Operator sets where nobody says otherwise, of what driver-manager reads."""
+    return {name: value for name, value in WORKLOADS[mode].env.items() if name in NAMES}
 
 
 def find_program(scene: Scene, findings: Findings) -> Program:
     """driver-manager as the node runs it, or as the GPU Operator would start it."""
-    kind = kind_of(scene)
-    of_pods = [*_candidates(kind, scene.pods)]
-    of_sets = [item for item in _candidates(kind, scene.daemonsets) if _fits(item, scene)]
+    mode = mode_of(scene.labels)
+    of_pods = [*_candidates(mode, scene.pods)]
+    of_sets = [item for item in _candidates(mode, scene.daemonsets) if _fits(item, scene)]
     in_pod = next(iter(of_pods), None)
     in_set = next(iter(of_sets), None)
     if in_pod is not None and in_set is not None and not is_done(in_pod.pod):
@@ -88,9 +72,11 @@ def find_program(scene: Scene, findings: Findings) -> Program:
     if chosen is None:
         namespace = next((text(item, "metadata", "namespace") for item in scene.pods if _is_operators(item)), "gpu-operator")
         findings.unseen(f"driver-manager's settings: no pod or DaemonSet of the node has a container {CONTAINER}")
-        findings.assumed(f"it is started as the GPU Operator starts it in the {kind} DaemonSet of namespace {namespace}")
-        env = {"NODE_NAME": scene.name, **USUAL[kind], "OPERATOR_NAMESPACE": namespace or "gpu-operator"}
-        return Program(_release(scene, "", findings), kind, (UNINSTALL_DRIVER,), env)
+        findings.assumed(
+            f"it is started as the GPU Operator starts it in the {WORKLOADS[mode].daemonset} DaemonSet of namespace {namespace}"
+        )
+        env = {"NODE_NAME": scene.name, **usual_variables(mode), "OPERATOR_NAMESPACE": namespace or "gpu-operator"}
+        return Program(_release(scene, "", findings), mode, (UNINSTALL_DRIVER,), env)
     env = _environment(chosen, scene, findings)
     before = _environment(in_pod, scene, findings) if in_pod else {}
     stored = before.get(DRIVER_CONFIG_DIGEST, "")
@@ -103,21 +89,21 @@ def find_program(scene: Scene, findings: Findings) -> Program:
                 f"{', '.join(differing)}"
             )
     release = _release(scene, _image(chosen), findings)
-    return Program(release, kind, _arguments(chosen), env, pod, stored, _has_host(chosen))
+    return Program(release, mode, _arguments(chosen), env, pod, stored, _has_host(chosen))
 
 
-def _candidates(kind: str, owners: tuple[dict[str, Any], ...]) -> Iterator[_Candidate]:
-    """The init containers that run driver-manager for a kind, of pods or of DaemonSets."""
+def _candidates(mode: Mode, owners: tuple[dict[str, Any], ...]) -> Iterator[_Candidate]:
+    """The init containers that run driver-manager for a mode, of pods or of DaemonSets."""
     for item in owners:
         is_pod = "template" not in mapping(item, "spec")
         spec = mapping(item, "spec") if is_pod else mapping(item, "spec", "template", "spec")
-        if SELECTORS[kind] not in texts(spec, "nodeSelector"):
+        if WORKLOADS[mode].selector not in texts(spec, "nodeSelector"):
             continue
         for container in elements(spec, "initContainers"):
             if text(container, "name") == CONTAINER or f"/{CONTAINER}:" in text(container, "image"):
                 name = text(item, "metadata", "name")
                 whose = f"{'pod' if is_pod else 'DaemonSet'} {name}"
-                yield _Candidate(kind, container, text(item, "metadata", "namespace"), whose, item if is_pod else None)
+                yield _Candidate(container, text(item, "metadata", "namespace"), whose, item if is_pod else None)
 
 
 def _fits(item: _Candidate, scene: Scene) -> bool:
@@ -125,7 +111,8 @@ def _fits(item: _Candidate, scene: Scene) -> bool:
     for daemonset in scene.daemonsets:
         if item.whose == f"DaemonSet {text(daemonset, 'metadata', 'name')}":
             selector = texts(daemonset, "spec", "template", "spec", "nodeSelector")
-            return all(key in SELECTORS.values() or scene.labels.get(key) == value for key, value in selector.items())
+            paused = {workload.selector for workload in WORKLOADS.values()}
+            return all(key in paused or scene.labels.get(key) == value for key, value in selector.items())
     return False
 
 
@@ -191,7 +178,7 @@ def _release(scene: Scene, image: str, findings: Findings) -> str:
         return _known(f"v{match['tag'].removeprefix('v')}", findings)
     chart = next((chart for chart in scene.charts if chart in CHARTS), "")
     if chart:
-        release = CHARTS[chart].releases[kind_of(scene)]
+        release = CHARTS[chart].releases[WORKLOADS[mode_of(scene.labels)].daemonset]
         findings.assumed(f"driver-manager is {release}, as chart {chart} brings it: no image's tag says so")
         return _known(release, findings)
     findings.unseen("driver-manager's release: neither an image's tag nor a chart's label was found")

@@ -56,6 +56,13 @@ def test_the_rest_of_the_group_is_told():
     assert passthrough().gpus.gpus[0].group_is_viable
 
 
+@pytest.mark.parametrize(("class_", "driver", "viable"), [("0x060400", "pcieport", True), ("0x068000", "nvidia-nvswitch", False)])
+def test_of_bridges_only_those_between_buses_may_keep_their_driver(class_, driver, viable):
+    """An NVSwitch has the class of a bridge, and is none that the kernel exempts."""
+    other = PciFunction("0000:17:00.0", "0x10de", class_=class_, driver=driver, iommu_group=12)
+    assert passthrough(host(pci=(GPU, other))).gpus.gpus[0].group_is_viable == viable
+
+
 def test_a_gpu_that_stays_on_vfio_is_no_success():
     """vfio-manage exits 0 and did nothing; containers cannot use the GPU."""
     on = host(
