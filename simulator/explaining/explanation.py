@@ -52,15 +52,19 @@ def explain(text: str, *, releases: Iterable[str] = RELEASES) -> Explanation:
     for tag in tags:
         RELEASES[tag]
     readings = [read(text), *map(read, unwrapped(text))]
-    readings.sort(
-        key=lambda log: -len(log.entries) - len(log.raws)
-    )  # of a wrapped log more lines are known once it is put together
-    tried = []
-    for log in readings:
-        tried.append(_explained(log, tags))
-        if tried[-1].fits:
-            return tried[-1]
-    return tried[0]
+    readings.sort(key=_known, reverse=True)  # of a wrapped log more lines are known once it is put together
+    best = _explained(readings[0], tags)
+    for log in readings[1:]:
+        if best.fits or not best.complete or 2 * _known(log) < _known(readings[0]):
+            break
+        other = _explained(log, tags)
+        best = other if other.fits else best
+    return best
+
+
+def _known(log: Log) -> int:
+    """How many lines are driver-manager's."""
+    return len(log.entries) + len(log.raws)
 
 
 def _explained(log: Log, tags: Sequence[str]) -> Explanation:
