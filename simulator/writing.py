@@ -99,7 +99,7 @@ def host_document(host: HostSpec) -> dict[str, Any]:
         gpus=[function for function, is_gpu in functions if is_gpu],
         pci=[function for function, is_gpu in functions if not is_gpu],
         modules=[
-            {"name": module.name, **_differing(module, "size", "used_by", "users", "pods", "taint", "version")}
+            {"name": module.name, **_differing(module, "size", "used_by", "users", "pods", "processes", "taint", "version")}
             for module in host.modules
         ],
         installable_modules=[*host.installable],
@@ -197,7 +197,14 @@ def _pod(pod: Pod) -> dict[str, Any]:
         if containers := getattr(pod, key):
             out[key] = [_container(container) for container in containers]
     out |= _differing(
-        pod, "empty_dir", "terminating", "resource_claims", "resource_claim_statuses", "status", termination="termination_s"
+        pod,
+        "empty_dir",
+        "terminating",
+        "finalizers",
+        "resource_claims",
+        "resource_claim_statuses",
+        "status",
+        termination="termination_s",
     )
     if pod.budget is not None:
         out["budget"] = _differing(pod.budget, "blocked_attempts", "retry_after")

@@ -68,7 +68,10 @@ def test_a_server_s_addresses_survive():
 def test_statuses_and_objects_of_further_kinds_are_kept():
     """As documents."""
     policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "status": {"state": "ready"}}
-    node, pod = Node("n", status={"nodeInfo": {"osImage": "Talos"}}), Pod("a", "p", status={"reason": "Evicted"})
+    node, pod = (
+        Node("n", status={"nodeInfo": {"osImage": "Talos"}}),
+        Pod("a", "p", status={"reason": "Evicted"}, finalizers=("example.com/block",)),
+    )
     cluster = ClusterSpec("c", node, (pod,), objects=(policy,))
     assert read_cluster(parse_document(yaml_text(cluster_document(cluster)), "x.yaml"), "c") == cluster
 
@@ -85,6 +88,7 @@ def test_any_text_of_a_file_survives(text):
     [
         HostSpec("x", modules=(Module("nvidia", taint=""),)),
         HostSpec("x", modules=(Module("nvidia", users=2, pods=("a/x", "b/y")),)),
+        HostSpec("x", modules=(Module("nvidia", users=2, processes=("Xorg (8)",)),)),
         HostSpec("x", proc_modules=None),
         HostSpec("x", container_files=(File("/etc/x", "", 0o600),), container_programs={"chroot": None}),
         HostSpec(

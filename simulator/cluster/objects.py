@@ -70,6 +70,8 @@ class Pod:
     empty_dir: bool = False
     termination: float | None = 1.0
     terminating: bool = False
+    finalizers: tuple[str, ...] = ()
+    """What keeps the object after its deletion. That they are removed in time is taken for granted: `termination` decides."""
     budget: Budget | None = None
     resource_claims: tuple[Mapping[str, Any], ...] = ()
     resource_claim_statuses: tuple[Mapping[str, Any], ...] = ()
@@ -253,6 +255,7 @@ _POD_KEYS: Final = (
     "empty_dir",
     "termination_s",
     "terminating",
+    "finalizers",
     "budget",
     "resource_claims",
     "resource_claim_statuses",
@@ -279,6 +282,7 @@ def read_pod(place: Place) -> Pod:
         empty_dir=empty_dir.boolean() if empty_dir else False,
         termination=_termination(place),
         terminating=terminating.boolean() if terminating else False,
+        finalizers=finalizers.texts() if (finalizers := place.get("finalizers")) else (),
         budget=_budget(budget) if budget else None,
         resource_claims=tuple(_part(item, "PodResourceClaim") for item in place.elements("resource_claims")),
         resource_claim_statuses=tuple(_part(item, "PodResourceClaimStatus") for item in place.elements("resource_claim_statuses")),
@@ -511,6 +515,8 @@ def pod_document(pod: Pod, node_name: str, uid: str, created: str = EPOCH) -> di
         "labels": dict(pod.labels),
         "annotations": dict(pod.annotations),
     }
+    if pod.finalizers:
+        metadata["finalizers"] = [*pod.finalizers]
     if pod.owner:
         metadata["ownerReferences"] = [
             {

@@ -107,6 +107,8 @@ class Module:
     """As in /sys/module/NAME/version; "" where it does not matter."""
     pods: tuple[str, ...] = ()
     """Pods (namespace/name) whose processes are the `users`, which are gone when none of these pods is left."""
+    processes: tuple[str, ...] = ()
+    """Names of processes that are among the `users` and in no pod, for people: "nvidia-persistenced (1201)"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +442,7 @@ def _module_name(place: Place) -> str:
 def _modules(place: Place) -> tuple[Module, ...]:
     modules = []
     for item in place.elements("modules"):
-        item.mapping(("name", "size", "used_by", "users", "pods", "taint", "version"))
+        item.mapping(("name", "size", "used_by", "users", "pods", "processes", "taint", "version"))
         size, users = item.get("size"), item.get("users")
         modules.append(
             Module(
@@ -451,6 +453,7 @@ def _modules(place: Place) -> tuple[Module, ...]:
                 taint.text() if (taint := item.get("taint")) else "(OE)",
                 _version(version) if (version := item.get("version")) else "",
                 pods.texts() if (pods := item.get("pods")) else (),
+                processes.texts() if (processes := item.get("processes")) else (),
             )
         )
     names = Counter(module.name for module in modules)

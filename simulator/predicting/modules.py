@@ -102,7 +102,7 @@ def _why(
     if left:
         parts.append(f"held by pod {', '.join(left)}")
     if users:
-        parts.append(f"{users} open {'handle' if users == 1 else 'handles'} of processes that are not named here")
+        parts.append(f"{users} open {'handle' if users == 1 else 'handles'} of {_processes(run, name)}")
     if result == NOT_LISTED and not parts:
         return f"{run.release} never unloads {name}"
     if result == LOADED_AGAIN:
@@ -114,6 +114,12 @@ def _why(
     if result == IN_USE and not parts:
         parts.append("the kernel says that it is in use")
     return "; ".join(parts)
+
+
+def _processes(run: Run, name: str) -> str:
+    """The processes in no pod that hold a module, as far as the world names them."""
+    named = next((module.processes for module in run.world.host.modules if module.name == name), ())
+    return f"processes that are in no pod: {', '.join(named)}" if named else "processes that are not named here"
 
 
 def _references(host: FakeHost, name: str) -> int | None:

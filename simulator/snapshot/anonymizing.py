@@ -23,6 +23,7 @@ _KEPT_LABELS: Final = re.compile(
     r"|feature\.node\.kubernetes\.io/(cpu|kernel|memory|network|pci|system|usb)-[\w.-]*"
 )
 _KEPT_ANNOTATION: Final = re.compile(r"nvidia\.com/gpu-driver-upgrade[\w.-]*|kubernetes\.io/config\.mirror")
+_KEPT_FINALIZER: Final = re.compile(r"([\w.-]+\.)?kubernetes\.io/[\w.-]+|foregroundDeletion|orphan")
 _KEPT_TEXT: Final = re.compile(
     r"v?\d[\w.+-]{0,63}|true|false|auto|open|proprietary|container|vm-passthrough|vm-vgpu|OnDelete|RollingUpdate|ready|notReady|driver|gpu-operator"
 )
@@ -88,6 +89,7 @@ def anonymized(bundle: Bundle) -> Bundle:
         tuple(replaced(sentence) for sentence in bundle.assumed),
         {replaced(name): replaced(log) for name, log in bundle.logs.items()},
         policy,
+        bundle.unsaved_gpus,
     )
 
 
@@ -175,11 +177,12 @@ def _pod(pod: Pod, names: _Names, replaced: Callable[[str], str], *, is_operator
         labels=_labels(pod.labels, names, replaced, with_app=is_operators),
         annotations={key: replaced(value) for key, value in pod.annotations.items() if _KEPT_ANNOTATION.fullmatch(key)},
         node_name=names.of(pod.node_name) if pod.node_name else None,
+        finalizers=tuple(item if _KEPT_FINALIZER.fullmatch(item) else REDACTED for item in pod.finalizers),
         node_selector=_labels(pod.node_selector, names, replaced, with_app=is_operators),
         owner=replace(pod.owner, name=names.of(pod.owner.name)) if pod.owner else None,
         resource_claims=tuple(_renamed(claim, names) for claim in pod.resource_claims),
         resource_claim_statuses=tuple(_renamed(claim, names) for claim in pod.resource_claim_statuses),
-        status={},
+        status={key: value for key, value in pod.status.items() if key == "initContainerStatuses"},  # no name but the operator's
     )
 
 

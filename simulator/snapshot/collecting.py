@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from simulator.reading import InputError, printable
 from simulator.snapshot.contents import Contents
 from simulator.snapshot.documents import read_objects
-from simulator.snapshot.program import CONTAINER
+from simulator.snapshot.kubernetes import CONTAINER
 from simulator.snapshot.values import elements, text
 
 _TIMEOUT: Final = 120

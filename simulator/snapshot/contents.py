@@ -35,7 +35,9 @@ _SAID: Final = (
 )
 """What driver-manager says, in any release, and hardly anybody else."""
 _MANAGER: Final = re.compile(r"driver[-_]?manager", re.IGNORECASE)
-_CHART: Final = re.compile(r"(?:helm\.sh/chart[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?gpu-operator-|/gpu-operator:)v?(\d+\.\d+\.\d+)")
+_CHART: Final = re.compile(
+    r"(?:helm\.sh/chart[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?gpu-operator-|/gpu-operator:)v?(\d{1,9}\.\d{1,9}\.\d{1,9})"
+)
 _MOST_SKIPPED: Final = 20
 
 

@@ -18,6 +18,7 @@ _NODE_START: Final = re.compile(r"^Name:[ ]+", re.MULTILINE)
 _LABELS: Final = re.compile(r"\A\s*[\w.-]+\n- [\w./-]+=")
 _LABEL: Final = re.compile(r"- (?P<key>[\w./-]+)=(?P<value>[\w.-]*)")
 _POD: Final = re.compile(r"  (?P<namespace>[a-z0-9-]+)[ ]+(?P<name>[a-z0-9.-]+)[ ]+\d")
+_ALLOCATED: Final = re.compile(r"  (?P<resource>nvidia\.com/[\w.-]{1,63})[ ]+(?P<requests>\d{1,4})(?!\S)")
 _INFO: Final = {"Kernel Version": "kernelVersion", "OS Image": "osImage", "Architecture": "architecture"}
 
 
@@ -50,12 +51,14 @@ def _described(text: str, file: str) -> Iterator[Object]:
     name = "".join(sections.get("Name", ())).strip()
     labels = _pairs(sections.get("Labels", ()), "=")
     info = _pairs(sections.get("System Info", ()), ":")
+    allocated = sections.get("Allocated resources", ())
     node = {
         "kind": "Node",
         "metadata": {"name": name, "labels": labels, "annotations": _pairs(sections.get("Annotations", ()), ":")},
         "spec": {"unschedulable": "".join(sections.get("Unschedulable", ())).strip() == "true"},
         "status": {
             "capacity": _pairs(sections.get("Capacity", ()), ":"),
+            "allocated": {match["resource"]: match["requests"] for match in map(_ALLOCATED.match, allocated) if match},
             "nodeInfo": {key: info[word] for word, key in _INFO.items() if word in info},
         },
     }
@@ -82,4 +85,4 @@ def labelled_objects(text: str, file: str) -> Iterator[Object]:
 
 
 def _object(value: dict[str, Any], file: str, node: str | None) -> Object:
-    return Object(value["kind"], file, node, place=Place(value, file))
+    return Object(value["kind"], file, node, place=Place(value, file), name=value["metadata"]["name"])

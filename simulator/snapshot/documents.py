@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simulator.reading import InputError, Place, parse_document
+from simulator.snapshot.values import text
 
 _MARKER: Final = re.compile(r"^---(?=\s|$)[^\n]*$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"(?:\s*#[^\n]*\n)*\s*(?:#[^\n]*)?\Z")
@@ -19,6 +20,7 @@ _YAML_LIST: Final = re.compile(r"\s*apiVersion: v1\nitems:\n(?=- )")
 _YAML_ITEM: Final = re.compile(r"^- ", re.MULTILINE)
 _YAML_END: Final = re.compile(r"^[^\s-]", re.MULTILINE)
 _YAML_FACTS: Final = {
+    "name": re.compile(r"^    name: (\S+)$", re.MULTILINE),
     "kind": re.compile(r"^  kind: (\w+)$", re.MULTILINE),
     "node": re.compile(r"^    nodeName: (\S+)$", re.MULTILINE),
 }
@@ -26,6 +28,7 @@ _JSON_LIST: Final = re.compile(r'\s*\{\n    "apiVersion": "v1",\n    "items": \[
 _JSON_OPENS: Final = "        {\n"
 _JSON_CLOSES: Final = "\n        }"
 _JSON_FACTS: Final = {
+    "name": re.compile(r'^                "name": "([^"]+)",?$', re.MULTILINE),
     "kind": re.compile(r'^            "kind": "(\w+)",?$', re.MULTILINE),
     "node": re.compile(r'^                "nodeName": "([^"]+)",?$', re.MULTILINE),
 }
@@ -71,6 +74,8 @@ class Object:
     node: str | None
     text: str = ""
     place: Place | None = None
+    name: str = ""
+    """"" if it is not known yet."""
 
     def read(self, budget: Budget) -> Place | None:
         """The object. None if it is another than its lines said. Raises InputError."""
@@ -125,7 +130,8 @@ def _lines_of(items: Iterator[str], facts: Mapping[str, re.Pattern[str]], file: 
     for item in items:
         found = {name: pattern.search(item) for name, pattern in facts.items()}
         if kind := found["kind"]:
-            yield Object(kind[1], file, node[1].strip("\"'") if (node := found["node"]) else "", item)
+            name, node = ((match[1].strip("\"'") if (match := found[key]) else "") for key in ("name", "node"))
+            yield Object(kind[1], file, node, item, name=name)
 
 
 def _objects_of(place: Place) -> Iterator[Object]:
@@ -146,4 +152,4 @@ def _objects_of(place: Place) -> Iterator[Object]:
 
 def _object(place: Place, kind: Any) -> Iterator[Object]:
     if (isinstance(kind, str) and "metadata" in place.value) or kind == "APIResourceList":
-        yield Object(kind, place.file, None, place=place)
+        yield Object(kind, place.file, None, place=place, name=text(place.value, "metadata", "name"))

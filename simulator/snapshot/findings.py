@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from simulator.reading import printable
+
 
 class Findings:
     """Both lists, as they grow."""
@@ -27,3 +29,9 @@ class Findings:
     def all_assumed(self) -> tuple[str, ...]:
         """What was assumed."""
         return tuple(self._assumed)
+
+
+def quoted(said: str) -> str:
+    """What a program said, for a sentence: its lines, printable, not endlessly long; "nothing" if it said nothing."""
+    lines = " / ".join(f'"{printable(line.strip())[:80]}"' for line in said.strip().split("\n")[:3] if line.strip())
+    return lines or "nothing"

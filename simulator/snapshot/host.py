@@ -18,8 +18,7 @@ from simulator.manager.releases import resolve as resolve_release
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY, MOFED_READY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.mounts import listed
-from simulator.reading import printable
-from simulator.snapshot.findings import Findings
+from simulator.snapshot.findings import Findings, quoted
 from simulator.snapshot.secrets import looks_like_secret, without_secrets
 from simulator.snapshot.text_root import Holder, TextRoot
 from simulator.snapshot.variables import is_digest
@@ -90,7 +89,7 @@ def read_host_root(root: Root, name: str, release: str, findings: Findings) -> S
         host,
         packages={**host.packages, **_packages(said)},
         programs=tuple(_harmless(program, findings) for program in host.programs),
-        files=(*(_readable(file) for file in host.files), *_live_files(root, findings)),
+        files=(*(_readable(file, findings) for file in host.files), *_live_files(root, findings)),
         mounts=mounts or (),
         modules=modules or (),
         pci=pci or (),
@@ -108,7 +107,20 @@ def read_host_root(root: Root, name: str, release: str, findings: Findings) -> S
         and any(function.is_gpu and not function.driver for function in pci or ())
     ):
         findings.assumed("the nvidia module on disk can be loaded: nothing that would forbid it (Secure Boot, a key) was looked at")
-    return SeenHost(host, modules, pci, tuple(said.holders) if said is not None and said.saw_processes else None)
+    return SeenHost(host, modules, pci, _holders(said, modules, findings))
+
+
+def _holders(said: TextRoot | None, modules: tuple[Module, ...] | None, findings: Findings) -> tuple[Holder, ...] | None:
+    """Who has a GPU open, if that was seen. To find nobody where the kernel counts somebody is not to have seen."""
+    if said is None or not said.saw_processes:
+        return None
+    count = next((module.users for module in modules or () if module.name == "nvidia"), 0)
+    if count and not said.holders:
+        findings.unseen(
+            f"which processes have a GPU open: the script found none, yet the kernel counts {count} handle{'s' * (count != 1)} of nvidia"
+        )
+        return None
+    return tuple(said.holders)
 
 
 def _text(root: Root, path: str) -> str:
@@ -134,9 +146,12 @@ def _harmless(program: Program, findings: Findings) -> Program:
     return clean
 
 
-def _readable(file: File) -> File:
+def _readable(file: File, findings: Findings) -> File:
     """A file, what looks like a secret in it left out. Device ids of modules.alias look like one."""
-    return file if file.path.endswith("/modules.alias") else replace(file, text=without_secrets(file.text))
+    clean = file if file.path.endswith("/modules.alias") else replace(file, text=without_secrets(file.text))
+    if clean != file:
+        findings.unseen(f"a part of what {file.path} holds: it looks like a secret")
+    return clean
 
 
 # --- the kernel -----------------------------------------------------------------------------------------------------
@@ -264,9 +279,7 @@ def _answering(host: HostSpec, said: TextRoot, release: str, findings: Findings)
         findings.unseen(f"which nvidia-smi answered the script: none is where {release} looks for one")
         return host
     told = without_secrets(stdout)
-    findings.assumed(
-        f"{started.path} always says what it said to the script, with exit code {code}: {printable(told.strip())[:80] or 'nothing'!r}"
-    )
+    findings.assumed(f"{started.path} always says what it said to the script: {quoted(told)}, with exit code {code}")
     place = resolve(said, started.path).path
     kept = tuple(program for program in host.programs if program.path != place)
     fixed = Program(place, stdout=told, exit_code=code)

@@ -270,7 +270,8 @@ done
 if [ "$(id -u)" = 0 ] && [ -d "$root/proc/1" ]; then
 	say open
 	ls -l "$root"/proc/[0-9]*/fd 2>/dev/null |
-		sed -n -e 's|^.*/proc/\([0-9]*\)/fd:$|P \1|p' -e 's|^.* -> \(/dev/\(nvidia\|vfio/\)[^ ]*\)$|D \1|p' |
+		sed -n -e 's,^.*/proc/\([0-9]*\)/fd:$,P \1,p' -e 's,^.* -> \(/dev/nvidia[^ ]*\)$,D \1,p' \
+			-e 's,^.* -> \(/dev/vfio/[^ ]*\)$,D \1,p' |
 		while read -r kind what; do
 			if [ "$kind" = P ]; then
 				pid=$what

@@ -17,15 +17,19 @@ from simulator.manager.kubernetes import requests_gpu
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.predicting.modes import WORKLOADS, Mode
-from simulator.snapshot.findings import Findings
+from simulator.snapshot.findings import Findings, quoted
 from simulator.snapshot.kubernetes import Scene, has_gpus
+from simulator.snapshot.logs import HostDriver
 from simulator.snapshot.program import Program as DriverManager
+from simulator.snapshot.secrets import without_secrets
 from simulator.snapshot.values import elements, flag, mapping, text, texts
 
 _FEATURE: Final = "feature.node.kubernetes.io/"
 _ARCHITECTURES: Final = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le"}
 _SYSTEMS: Final = {"ubuntu": "Ubuntu", "debian": "Debian", "rhel": "RHEL", "rhcos": "RHCOS", "flatcar": "Flatcar", "talos": "Talos"}
 _GPU_RESOURCE: Final = re.compile(r"nvidia\.com/(?!mig-|gpu\.shared)[\w.-]+")
+_SOME_GPU: Final = "0x2236"
+"""An A10: a device id that NVIDIA's tools know, where nothing tells which GPU it is."""
 _MOST_GPUS: Final = 64
 _DRIVER_MODULES: Final = ("nvidia_uvm", "nvidia_modeset")
 _VFIO_MODULES: Final = {
@@ -56,14 +60,29 @@ class Inferred:
     programs: tuple[Program, ...] = ()
 
 
-def infer_host(scene: Scene, manager: DriverManager, findings: Findings, seen: tuple[PciFunction, ...] | None = None) -> Inferred:
-    """The whole host, but for PCI functions that were seen."""
+def infer_host(
+    scene: Scene,
+    manager: DriverManager,
+    findings: Findings,
+    seen: tuple[PciFunction, ...] | None = None,
+    found: HostDriver | None = None,
+) -> Inferred:
+    """The whole host, but for PCI functions that were seen. `found` is what driver-manager's log says that it found there."""
     labels = scene.labels
     functions = _functions(labels, _count(scene, findings)) if seen is None else seen
     host = HostSpec(scene.name, os=_system(scene), pci=functions)
-    is_pre_installed = labels.get(operands.DRIVER) == operands.PRE_INSTALLED
-    if is_pre_installed:
-        return _with_host_driver(host, functions, labels, findings)
+    if labels.get(operands.DRIVER) == operands.PRE_INSTALLED:
+        version = _driver_version(labels) or (found.version if found else "")
+        why = f"{operands.DRIVER} is {operands.PRE_INSTALLED}; the label may be left over from one that is gone"
+        return _with_host_driver(host, functions, version, why, findings)
+    if found is not None and not _is_ready(manager.pod):
+        if found.version or not found.said:
+            return _with_host_driver(host, functions, found.version, f"the log {found.log} says so", findings)
+        findings.assumed(
+            f"nvidia-smi can be started in the host's root, and says {quoted(found.said)}: the log {found.log} says so"
+        )
+        program = Program("/usr/bin/nvidia-smi", stdout=f"{without_secrets(found.said)}\n")
+        return Inferred(replace(host, programs=(program,)), (), functions, programs=(program,))
     evidence = _evidence(scene, manager)
     if not any(function.is_gpu for function in functions):
         findings.assumed("no driver is loaded: there is no GPU")
@@ -88,15 +107,9 @@ def infer_host(scene: Scene, manager: DriverManager, findings: Findings, seen: t
     return Inferred(host, modules, pci, (DRIVER_ROOT,), tuple(files))
 
 
-def _with_host_driver(
-    host: HostSpec, functions: tuple[PciFunction, ...], labels: Mapping[str, str], findings: Findings
-) -> Inferred:
-    """A host with a driver of its own: the label says that driver-manager found one."""
-    version = _driver_version(labels)
-    findings.assumed(
-        f"the host has a driver of its own, {version or 'version unknown'}: {operands.DRIVER} is {operands.PRE_INSTALLED}; "
-        "the label may be left over from one that is gone"
-    )
+def _with_host_driver(host: HostSpec, functions: tuple[PciFunction, ...], version: str, why: str, findings: Findings) -> Inferred:
+    """A host with a driver of its own."""
+    findings.assumed(f"the host has a driver of its own, {version or 'version unknown'}: {why}")
     program = Program("/usr/bin/nvidia-smi", driver_version=version or _UNKNOWN_VERSION)
     host = replace(host, programs=(program,), installable=("nvidia", *_DRIVER_MODULES))
     pci = tuple(_bound(function, "nvidia") for function in functions)
@@ -171,7 +184,7 @@ def _functions(labels: Mapping[str, str], count: int) -> tuple[PciFunction, ...]
     """GPUs at addresses that are made up, and a Mellanox card if a label tells of one."""
     is_vga = any(re.fullmatch(rf"{re.escape(_FEATURE)}pci-0300_10de(_.*)?\.present", label) for label in labels)
     class_ = "0x030000" if is_vga else "0x030200"
-    gpus = tuple(PciFunction(f"0000:{0x20 + index:02x}:00.0", NVIDIA, class_=class_) for index in range(count))
+    gpus = tuple(PciFunction(f"0000:{0x20 + index:02x}:00.0", NVIDIA, _SOME_GPU, class_) for index in range(count))
     has_card = any(re.fullmatch(rf"{re.escape(_FEATURE)}pci-(\w+_)?15b3(_.*)?\.present", label) for label in labels)
     card = PciFunction("0000:10:00.0", MELLANOX, class_="0x020000", driver="mlx5_core")
     return (*((card,) if has_card else ()), *gpus)

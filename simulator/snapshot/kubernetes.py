@@ -1,12 +1,13 @@
 """Objects of the Kubernetes API -> the document of a cluster, as cluster files have it. Only what a run can see is taken.
 
 Of a pod that is: where it belongs, labels, owner, what its containers ask for, claims, emptyDir, phase. No environment, no
-arguments, no images, no annotations but NVIDIA's.
+arguments, no images, no annotations but NVIDIA's. Of driver-manager's container, how often and how it ended.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,6 +28,9 @@ _QUANTITY: Final = re.compile(r"[0-9.]+[A-Za-z]*")
 _GPU_LABEL: Final = re.compile(r"feature\.node\.kubernetes\.io/pci-(030[02]_)?10de(_.*)?\.present|nvidia\.com/gpu\.present")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _EVICTION: Final = "pods/eviction"
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+CONTAINER: Final = "k8s-driver-manager"
+"""The init container that runs driver-manager."""
 _STUCK: Final = "it is terminating, and the time it had is over: it never goes"
 
 
@@ -42,6 +46,8 @@ class Scene:
     """The ClusterPolicy."""
     charts: tuple[str, ...] = ()
     """The versions of the GPU Operator's chart that are named somewhere."""
+    unsaved_gpus: int = 0
+    """So many GPUs are allocated to pods whose requests were not saved."""
 
     @property
     def name(self) -> str:
@@ -70,25 +76,86 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
     pods: dict[str, dict[str, Any]] = {}
     for place in found.of("Pod", name):
         pod = place.value
-        key = f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
+        key = full_name(pod)
         if text(pod, "spec", "nodeName") == name and (key not in pods or not pod.get("isListed")):
             pods[key] = pod
     if not pods:
         findings.unseen("pods: none of this node's was found")
         findings.assumed("no pod is on the node, so nothing is evicted")
-    listed = [key for key, pod in pods.items() if pod.get("isListed")]
-    if listed:
-        named = ", ".join([*listed[:3], *(["..."] if len(listed) > 3 else [])])
-        findings.unseen(f"what {len(listed)} pods ask for: only their names are listed ({named})")
-        findings.assumed("pods of which only the name is known ask for no GPU and have no owner")
+    daemonsets = tuple(place.value for place in found.of("DaemonSet"))
+    unsaved = _note_listed(pods, _allocated(found, name), _operators_namespaces((*pods.values(), *daemonsets)), findings)
     policies = [place.value for place in found.of("ClusterPolicy")]
     return Scene(
         node,
         tuple(pods.values()),
-        tuple(place.value for place in found.of("DaemonSet")),
+        daemonsets,
         policy_without_secrets(policies[0]) if policies else None,
         tuple(found.charts),
+        unsaved,
     )
+
+
+# --- pods of which only the name is known ---------------------------------------------------------------------------
+
+
+def _note_listed(pods: dict[str, dict[str, Any]], allocated: Counter[str], operators: set[str], findings: Findings) -> int:
+    """Tell of the pods of which only the name is known, and of the GPUs that are allocated to pods that were not saved.
+
+    If only one pod can have them, it is given them. Gives how many they are.
+    """
+    listed = [key for key, pod in pods.items() if pod.get("isListed")]
+    for pod in pods.values():
+        if text(pod, "status", "phase") not in {"Succeeded", "Failed"}:
+            allocated.subtract(_requests(pod))
+    left = +allocated
+    if left:
+        amounts = ", ".join(f"{count} {resource}" for resource, count in sorted(left.items()))
+        likely = [key for key in listed if key.partition("/")[0] not in operators]
+        who = f"one of {', '.join(likely[:5])}{', ...' * (len(likely) > 5)}, perhaps" if likely else "none is named"
+        findings.unseen(f"pods that ask for {amounts}: the node has allocated them to pods that were not saved ({who})")
+        if len(likely) == 1:
+            resources = {resource: str(count) for resource, count in left.items()}
+            pods[likely[0]]["spec"]["containers"] = [{"resources": {"limits": resources, "requests": resources}}]
+            findings.assumed(f"pod {likely[0]} asks for {amounts}: no other pod of the node is known that could")
+    if listed:
+        findings.unseen(
+            f"what {len(listed)} pods ask for: only their names are listed ({', '.join(listed[:3])}{', ...' * (len(listed) > 3)})"
+        )
+        findings.assumed("pods of which only the name is known have no owner" + ("" if left else " and ask for no GPU"))
+    return left.total()
+
+
+def _allocated(found: Contents, node: str) -> Counter[str]:
+    """What of NVIDIA's resources the node has allocated, as far as its description says so."""
+    for place in found.of("Node"):
+        if text(place.value, "metadata", "name") == node and (given := texts(place.value, "status", "allocated")):
+            return Counter({resource: int(count) for resource, count in given.items() if re.fullmatch(r"\d{1,4}", count)})
+    return Counter()
+
+
+def _requests(pod: Mapping[str, Any]) -> Counter[str]:
+    """What a pod's containers ask for of NVIDIA's resources, together."""
+    out = Counter[str]()
+    for container in elements(pod, "spec", "containers"):
+        asked = {**_quantities(container, "limits"), **_quantities(container, "requests")}
+        out.update({resource: int(count) for resource, count in asked.items() if re.fullmatch(r"\d{1,4}", count)})
+    return out
+
+
+def _operators_namespaces(items: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Namespaces whose pods do no work on GPUs: Kubernetes' own, and those in which driver-manager runs."""
+    ours = {
+        text(item, "metadata", "namespace")
+        for item in items
+        for spec in (mapping(item, "spec"), mapping(item, "spec", "template", "spec"))
+        if any(text(container, "name") == CONTAINER for container in elements(spec, "initContainers"))
+    }
+    return {"kube-system", "gpu-operator", *ours}
+
+
+def full_name(pod: Mapping[str, Any]) -> str:
+    """namespace/name."""
+    return f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
 
 
 def _choose(file: str, nodes: Mapping[str, dict[str, Any]], name: str) -> str:
@@ -201,17 +268,52 @@ def _pod(pod: Mapping[str, Any], now: str, findings: Findings, *, is_blocked: bo
         if deleted < now:
             out["termination_s"] = None
             findings.assumed(f"{whose}: {_STUCK}")
+    out["finalizers"] = _finalizers(metadata)
     if is_blocked:
         out["budget"] = {}
         findings.assumed(f"{whose}: its disruption budget blocks eviction, as it does now, for ever")
     kept = ("name", "resourceClaimName", "resourceClaimTemplateName")
     out["resource_claims"] = [_only(claim, *kept) for claim in elements(spec, "resourceClaims")]
     out["resource_claim_statuses"] = [_only(claim, *kept) for claim in elements(status, "resourceClaimStatuses")]
+    if unfinished := [found for item in elements(status, "initContainerStatuses") if (found := _unfinished(item))]:
+        out["status"] = {"initContainerStatuses": unfinished}
     return {key: value for key, value in out.items() if value or key in {"termination_s", "budget"}}
 
 
 def _only(value: Mapping[str, Any], *keys: str) -> dict[str, str]:
     return {key: found for key in keys if (found := text(value, key)) and not subdomain_errors(found)}
+
+
+def _finalizers(metadata: Mapping[str, Any]) -> list[str]:
+    """Those that an API server would have taken, and that hold no secret."""
+    given = metadata.get("finalizers")
+    names = [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
+    return [name for name in names if not label_key_errors(name) and not looks_like_secret(name)]
+
+
+def _unfinished(status: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of an init container that is not over, or was started again: how often, and how it ended. {} of another."""
+    restarts, name = status.get("restartCount"), text(status, "name")
+    again = restarts if isinstance(restarts, int) and not isinstance(restarts, bool) and 0 <= restarts < 1 << 31 else 0
+    if name != CONTAINER or (not again and mapping(status, "state", "terminated").get("exitCode") == 0):
+        return {}
+    out = {"name": name, "ready": flag(status, "ready"), "restartCount": again}
+    return out | {key: state for key in ("state", "lastState") if (state := _state(mapping(status, key)))}
+
+
+def _state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A container's state, without messages, which may say anything."""
+    for kind in ("waiting", "running", "terminated"):
+        if isinstance(given := state.get(kind), dict):
+            kept: dict[str, Any] = {}
+            if re.fullmatch(r"[A-Za-z]{1,64}", reason := text(given, "reason")):
+                kept["reason"] = reason
+            code = given.get("exitCode")
+            if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31:
+                kept["exitCode"] = code
+            kept |= {key: moment for key in ("startedAt", "finishedAt") if _MOMENT.fullmatch(moment := text(given, key))}
+            return {kind: kept}
+    return {}
 
 
 def _owner(pod: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +20,9 @@ from simulator.snapshot.contents import Contents
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.host import SeenHost, read_host_root
 from simulator.snapshot.inference import infer_host, uses_gpu
-from simulator.snapshot.kubernetes import Scene, cluster_document, find_scene
-from simulator.snapshot.program import CONTAINER, Program, find_program, usual_variables
-from simulator.snapshot.secrets import without_secrets
+from simulator.snapshot.kubernetes import Scene, cluster_document, find_scene, full_name
+from simulator.snapshot.logs import HostDriver, node_logs
+from simulator.snapshot.program import Program, find_program, usual_variables
 from simulator.snapshot.text_root import Holder, TextRoot
 from simulator.snapshot.values import text
 from simulator.writing import world_document
@@ -32,8 +31,7 @@ HOST_UNSEEN: Final = "the host itself: nobody looked at it (dmsim snapshot host-
 """Where this was not seen the whole host is made up of what the cluster says."""
 _HELD: Final = ("nvidia", "nvidia_uvm")
 """The modules that whoever uses a GPU holds."""
-_LARGEST_LOGS: Final = 8 << 20
-"""Characters of all logs together; of what is longer the end is kept."""
+_MOST_PROCESSES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,7 @@ class Made:
     findings: Findings
     logs: Mapping[str, str]
     cluster_policy: Mapping[str, Any] | None
+    unsaved_gpus: int = 0
 
 
 def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> Made:
@@ -58,7 +57,8 @@ def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> 
     seen = read_host_root(root, scene.name, program.release, findings) if root is not None else None
     if seen is None:
         findings.unseen(HOST_UNSEEN)
-    host = _host(seen, scene, program, findings)
+    logs = node_logs(found, scene, findings)
+    host = _host(seen, scene, program, logs.host_driver(), findings)
     if not program.has_host:
         host = replace(host, root="absent")
     if bound_without_module(host):
@@ -67,7 +67,7 @@ def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> 
     scenario = _scenario(found, host, cluster, program, scene.name)
     for sentence in found.skipped:
         findings.unseen(sentence)
-    return Made(scenario, findings, _logs(found, scene), scene.policy)
+    return Made(scenario, findings, logs.texts, scene.policy, scene.unsaved_gpus)
 
 
 def _said(found: Contents, findings: Findings) -> Root | None:
@@ -98,12 +98,15 @@ def _scenario(found: Contents, host: HostSpec, cluster: ClusterSpec, program: Pr
     return read_scenario(Place(document, found.name), Path())
 
 
-def _host(seen: SeenHost | None, scene: Scene, program: Program, findings: Findings) -> HostSpec:
+def _host(seen: SeenHost | None, scene: Scene, program: Program, found: HostDriver | None, findings: Findings) -> HostSpec:
     """What was seen of the host, completed by what the cluster tells of it."""
     if seen is not None and seen.modules is not None and seen.pci is not None:
         return replace(seen.host, modules=_held(seen.modules, seen.holders, scene, findings))
-    made_up = infer_host(scene, program, findings, seen.pci if seen is not None else None)
-    users = tuple(_full_name(pod) for pod in scene.pods if uses_gpu(pod))
+    if seen is None:
+        made_up = infer_host(scene, program, findings, found=found)
+    else:
+        made_up = infer_host(scene, program, findings, seen.pci)
+    users = tuple(full_name(pod) for pod in scene.pods if uses_gpu(pod))
     modules = tuple(replace(module, users=len(users), pods=users) if module.name in _HELD else module for module in made_up.modules)
     if seen is None:
         return replace(
@@ -123,43 +126,21 @@ def _held(modules: tuple[Module, ...], holders: tuple[Holder, ...] | None, scene
     if not any(module.users for module in modules if module.name in _HELD):
         return modules
     if holders is None:
-        pods = tuple(_full_name(pod) for pod in scene.pods if uses_gpu(pod))
+        pods = tuple(full_name(pod) for pod in scene.pods if uses_gpu(pod))
         if pods:
             findings.assumed(f"what holds the modules are the pods that use a GPU: {', '.join(pods)}")
         else:
             findings.unseen("who holds the modules")
     else:
-        here = {text(pod, "metadata", "uid"): _full_name(pod) for pod in scene.pods}
+        here = {text(pod, "metadata", "uid"): full_name(pod) for pod in scene.pods}
         others = [holder for holder in holders if holder.pod not in here]
         if others:
-            named = ", ".join(dict.fromkeys(f"{holder.command} ({holder.pid})" for holder in others[:5]))
-            findings.assumed(f"processes that belong to no pod of the node hold the modules for ever: {named}")
-            return modules
+            named = tuple(dict.fromkeys(f"{holder.command} ({holder.pid})" for holder in others))[:_MOST_PROCESSES]
+            findings.assumed(f"processes that belong to no pod of the node hold the modules for ever: {', '.join(named)}")
+            return tuple(
+                replace(module, processes=named) if module.users and module.name in _HELD else module for module in modules
+            )
         pods = tuple(dict.fromkeys(here[holder.pod] for holder in holders))
         if pods:
             findings.assumed(f"what holds the modules are processes of {', '.join(pods)}, and nothing else")
     return tuple(replace(module, pods=pods) if module.users and module.name in _HELD else module for module in modules)
-
-
-def _full_name(pod: Mapping[str, Any]) -> str:
-    return f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
-
-
-def _logs(found: Contents, scene: Scene) -> dict[str, str]:
-    """The logs that may be of this node's driver-manager, by "namespace/pod/container" where that can be told."""
-    here = {text(pod, "metadata", "name"): _full_name(pod) for pod in scene.pods}
-    out: dict[str, str] = {}
-    left = _LARGEST_LOGS
-    for file, log in found.logs.items():
-        name = next((name for name in here if name and name in file), "")
-        named = re.search(r"^\[pod/([\w.-]+)/", log, re.MULTILINE)
-        if named and named[1] in here:
-            name = named[1]
-        elif named and here:
-            continue  # of a pod of another node
-        key = f"{here[name]}/{CONTAINER}" if name else file
-        while key in out:
-            key += "+"
-        out[key] = without_secrets(log[-left:] if left else "")
-        left -= len(log[-left:]) if left else 0
-    return out

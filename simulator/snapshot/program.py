@@ -10,7 +10,7 @@ Source: gpu-operator assets/state-driver, state-vfio-manager, state-vgpu-manager
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,16 +18,15 @@ from simulator import labels as operands
 from simulator.config import UNINSTALL_DRIVER
 from simulator.host.tree import HOST
 from simulator.manager.charts import CHARTS
-from simulator.manager.releases import DEFAULT, NEWEST, modelled
+from simulator.manager.releases import DEFAULT, RELEASES, modelled
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.findings import Findings
-from simulator.snapshot.kubernetes import Scene
+from simulator.snapshot.kubernetes import CONTAINER, Scene
 from simulator.snapshot.values import elements, mapping, text, texts
 from simulator.snapshot.variables import NAMES, may_be_kept
 
-CONTAINER: Final = "k8s-driver-manager"
-_TAG: Final = re.compile(r":(?P<tag>v?\d+\.\d+\.\d+)[\w.-]*(@|$)")
+_TAG: Final = re.compile(r":(?P<tag>v?\d{1,9}\.\d{1,9}\.\d{1,9})(?!\d)[\w.-]*(@|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,14 @@ def find_program(scene: Scene, findings: Findings) -> Program:
     of_sets = [item for item in _candidates(mode, scene.daemonsets) if _fits(item, scene)]
     in_pod = next(iter(of_pods), None)
     in_set = next(iter(of_sets), None)
-    if in_pod is not None and in_set is not None and not is_done(in_pod.pod):
+    stored = _environment(in_pod, scene, findings).get(DRIVER_CONFIG_DIGEST, "") if in_pod else ""
+    if in_pod and in_set and (differing := _differing(in_pod, in_set, scene, findings)):
+        if is_done(in_pod.pod):
+            which = f"{in_set.whose} says, which the next pod gets; the pod on the node"
+        else:
+            which = f"{in_pod.whose} says, whose run is not over; {in_set.whose}"
+        findings.assumed(f"driver-manager is started as {which} has another {', '.join(differing)}")
+    if in_pod and not is_done(in_pod.pod):
         in_set = None
     chosen = in_set or in_pod
     pod = in_pod.pod if in_pod else None
@@ -78,18 +84,15 @@ def find_program(scene: Scene, findings: Findings) -> Program:
         env = {"NODE_NAME": scene.name, **usual_variables(mode), "OPERATOR_NAMESPACE": namespace or "gpu-operator"}
         return Program(_release(scene, "", findings), mode, (UNINSTALL_DRIVER,), env)
     env = _environment(chosen, scene, findings)
-    before = _environment(in_pod, scene, findings) if in_pod else {}
-    stored = before.get(DRIVER_CONFIG_DIGEST, "")
-    if in_pod and in_set:
-        differing = sorted(name for name in {*env, *before} if env.get(name) != before.get(name))
-        differing += ["image"] if _image(in_pod) != _image(in_set) else []
-        if differing:
-            findings.assumed(
-                f"driver-manager is started as {in_set.whose} says, which the next pod gets; the pod on the node has another "
-                f"{', '.join(differing)}"
-            )
     release = _release(scene, _image(chosen), findings)
     return Program(release, mode, _arguments(chosen), env, pod, stored, _has_host(chosen))
+
+
+def _differing(one: _Candidate, other: _Candidate, scene: Scene, findings: Findings) -> list[str]:
+    """In which variables two of them differ, and whether in the image."""
+    mine, theirs = (_environment(item, scene, findings) for item in (one, other))
+    variables = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
+    return [*variables, *(["image"] if _image(one) != _image(other) else [])]
 
 
 def _candidates(mode: Mode, owners: tuple[dict[str, Any], ...]) -> Iterator[_Candidate]:
@@ -117,11 +120,11 @@ def _fits(item: _Candidate, scene: Scene) -> bool:
 
 
 def is_done(pod: dict[str, Any] | None) -> bool:
-    """Has driver-manager ended well in this pod?"""
-    return any(
-        text(status, "name") == CONTAINER and mapping(status, "state", "terminated").get("exitCode") == 0
-        for status in elements(pod, "status", "initContainerStatuses")
-    )
+    """Has driver-manager ended well in this pod? Where nothing is said of it: is the pod running, which needs that?"""
+    statuses = [status for status in elements(pod, "status", "initContainerStatuses") if text(status, "name") == CONTAINER]
+    if not statuses:
+        return text(pod, "status", "phase") == "Running"
+    return any(mapping(status, "state", "terminated").get("exitCode") == 0 for status in statuses)
 
 
 def _is_operators(pod: Mapping[str, Any]) -> bool:
@@ -181,17 +184,36 @@ def _release(scene: Scene, image: str, findings: Findings) -> str:
         release = CHARTS[chart].releases[WORKLOADS[mode_of(scene.labels)].daemonset]
         findings.assumed(f"driver-manager is {release}, as chart {chart} brings it: no image's tag says so")
         return _known(release, findings)
-    findings.unseen("driver-manager's release: neither an image's tag nor a chart's label was found")
+    if scene.charts:
+        (chart, *_) = scene.charts
+        nearest = _nearest(chart, CHARTS)
+        findings.unseen(f"driver-manager's release: no image's tag says it, and chart {chart} is not known")
+        release = CHARTS[nearest].releases[WORKLOADS[mode_of(scene.labels)].daemonset]
+        findings.assumed(f"driver-manager is {release}, as chart {nearest} brings it, the nearest that is known")
+        return _known(release, findings)
+    what = "an image is named by its digest, not by a tag" if "@" in image else "no image's tag was found"
+    findings.unseen(f"driver-manager's release: {what}, and no label of a chart")
     findings.assumed(f"driver-manager is {DEFAULT}")
     return DEFAULT
+
+
+def _nearest(version: str, known: Iterable[str]) -> str:
+    """The nearest older version, or the oldest if there is none."""
+    ordered = sorted(known, key=_numbers)
+    return next((other for other in reversed(ordered) if _numbers(other) <= _numbers(version)), ordered[0])
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.removeprefix("v").split(".")))
 
 
 def _known(tag: str, findings: Findings) -> str:
     """The release of the model that stands for a tag."""
     known = modelled(tag)
     if known is None:
-        findings.assumed(f"driver-manager {tag}, which this version does not know, does as {NEWEST} does")
-        return NEWEST
+        known = _nearest(tag, RELEASES)
+        findings.assumed(f"driver-manager {tag}, which this version does not know, does as {known} does")
+        return known
     if known != tag:
         findings.assumed(f"driver-manager {tag} does as {known} does")
     return known

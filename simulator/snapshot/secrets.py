@@ -73,6 +73,8 @@ _BOOTSTRAP_HINT: Final = re.compile(r"\.[a-z0-9]{16}")
 _BLOCK: Final = 1 << 14
 _RUN: Final = re.compile(r"[A-Za-z0-9+/=_]{20,}")
 _LONGEST_WORD: Final = 512
+_PARAMETER: Final = re.compile(r"NVreg_[A-Za-z]{1,48}=")
+"""The name of a parameter of NVIDIA's module, before its value."""
 _HEX: Final = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 
 
@@ -118,6 +120,7 @@ def _replaced(match: re.Match[str]) -> str:
 
 def _is_random(word: str) -> bool:
     """Does a run of letters and digits look as if a machine had drawn it?"""
+    word = _PARAMETER.sub("", word)
     if len(word) > _LONGEST_WORD or _HEX.fullmatch(word):
         return True
     bare = word.strip("=/_+")

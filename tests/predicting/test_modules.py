@@ -53,6 +53,12 @@ def test_open_handles_are_counted():
     assert "3 open handles" in found["nvidia"].why
 
 
+def test_processes_are_named():
+    """Those that the world names, where it names them."""
+    _, found = modules(host(modules=(Module("nvidia", users=2, processes=("nvidia-persistenced (1201)",)),)))
+    assert found["nvidia"].why == "2 open handles of processes that are in no pod: nvidia-persistenced (1201)"
+
+
 def test_a_partial_unload_is_told():
     """T2: nvidia_modeset is gone although nvidia stays."""
     _, found = modules(host(modules=(*LOADED[:2], Module("nvidia", used_by=("nvidia_uvm", "nvidia_modeset"), users=1))))

@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from simulator.cluster.objects import Budget
+from simulator.cluster.objects import Budget, Container
 from simulator.manager.releases import DEFAULT
 from simulator.reading import InputError
 from simulator.scenario import load_cluster, load_host
@@ -128,6 +128,44 @@ def test_a_must_gather(must_gather):
     assert bundle.cluster_policy["spec"] == {"driver": {"enabled": True}}
     assert bundle.scenario.release == DEFAULT
     assert any("only their names are listed (ml/train-0" in sentence for sentence in bundle.unseen)
+
+
+def test_gpus_of_pods_that_were_not_saved(must_gather):
+    """The description tells how many are allocated. The only pod that can have them is given them; they are told all the same."""
+    bundle = read_bundle(must_gather, node="gpu-1")
+    train = next(pod for pod in bundle.scenario.world.cluster.pods if pod.name == "train-0")
+    assert train.containers == (Container({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1"}),)
+    assert bundle.unsaved_gpus == 1
+    assert "pod ml/train-0 asks for 1 nvidia.com/gpu: no other pod of the node is known that could" in bundle.assumed
+    told = "the node has allocated them to pods that were not saved (one of ml/train-0, perhaps)"
+    assert f"pods that ask for 1 nvidia.com/gpu: {told}" in bundle.unseen
+
+
+@pytest.mark.parametrize(
+    ("allocated", "more", "unsaved"),
+    [
+        ("nvidia.com/gpu     0 ", "", 0),
+        ("nvidia.com/gpu     2 ", "  ml                          train-1             0 (0%)\n", 2),
+        ("nvidia.com/gpu     many ", "", 0),
+        ("cpu                3 ", "", 0),
+    ],
+)
+def test_gpus_that_nobody_can_be_given(must_gather, allocated, more, unsaved):
+    """None is allocated, or several pods could have them: no pod asks for any."""
+    text = DESCRIBED.replace("nvidia.com/gpu     1 ", allocated).replace("Allocated resources", f"{more}Allocated resources")
+    (must_gather / "gpu_nodes.descr").write_text(text)
+    bundle = read_bundle(must_gather, node="gpu-1")
+    assert bundle.unsaved_gpus == unsaved
+    assert not [pod for pod in bundle.scenario.world.cluster.pods if pod.namespace == "ml" and pod.containers]
+    assert any("allocated them" in sentence for sentence in bundle.unseen) == bool(unsaved)
+
+
+def test_gpus_of_pods_that_were_saved(must_gather):
+    """Are accounted for."""
+    pod = {"kind": "Pod", "metadata": {"name": "train-0", "namespace": "ml"}, "status": {"phase": "Running"}}
+    pod["spec"] = {"nodeName": "gpu-1", "containers": [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    (must_gather / "train.json").write_text(json.dumps(pod))
+    assert read_bundle(must_gather, node="gpu-1").unsaved_gpus == 0
 
 
 def test_a_list_of_labels_alone(must_gather):
@@ -249,6 +287,54 @@ def test_a_pod_that_is_terminating(pod_of, deleted, termination):
     """One whose time was over when the node last gave a sign of life never goes."""
     found = pod_of({"metadata": {**NAMED, "deletionTimestamp": deleted}})
     assert (found.terminating, found.termination) == (True, termination)
+
+
+def test_finalizers(pod_of):
+    """They are kept, but for what no API server would take, and for what looks like a secret."""
+    names = ["example.com/block", "foregroundDeletion", "a b", "ghp_0123456789abcdefghijABCDEFGHIJ", 7]
+    found = pod_of({"metadata": {**NAMED, "finalizers": names}})
+    assert found.finalizers == ("example.com/block", "foregroundDeletion")
+    assert pod_of({"metadata": {**NAMED, "finalizers": "x"}}).finalizers == ()
+
+
+LOOPS = {
+    "name": "k8s-driver-manager",
+    "ready": False,
+    "restartCount": 23,
+    "image": "nvcr.io/x",
+    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting"}},
+    "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-06-10T07:51:00Z", "containerID": "x"}},
+}
+
+
+def test_an_init_container_that_fails_again_and_again(pod_of):
+    """How often, and how it ended, is kept; no message."""
+    found = pod_of({"metadata": NAMED, "status": {"phase": "Pending", "initContainerStatuses": [LOOPS, {"name": "other"}]}})
+    (status,) = found.status["initContainerStatuses"]
+    assert status == {
+        "name": "k8s-driver-manager",
+        "ready": False,
+        "restartCount": 23,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"reason": "Error", "exitCode": 1, "finishedAt": "2026-06-10T07:51:00Z"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        ({"state": {"terminated": {"exitCode": 0}}}, False),
+        ({"state": {"terminated": {"exitCode": 0}}, "restartCount": 2}, True),
+        ({"state": {"running": {"startedAt": "now"}}}, True),
+        ({"state": {"terminated": {"exitCode": True}}, "restartCount": "2"}, True),
+        ({"state": "x", "lastState": {"waiting": 1}, "restartCount": True}, True),
+    ],
+)
+def test_an_init_container_s_status(pod_of, status, kept):
+    """One that ended well the first time says nothing; what is of another type counts as missing."""
+    name = {"name": "k8s-driver-manager"}
+    found = pod_of({"metadata": NAMED, "status": {"phase": "Running", "initContainerStatuses": [name | status]}})
+    assert bool(found.status) == kept
 
 
 @pytest.mark.parametrize(

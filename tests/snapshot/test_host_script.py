@@ -171,8 +171,9 @@ def test_an_answer_that_the_model_would_give_is_not_fixed(tmp_path):
 # --- who holds what -------------------------------------------------------------------------------------------------
 
 
-def test_holders(root):
-    """Processes that have a GPU open, with their pods. Nobody else's are told."""
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_holders(root, shell):
+    """Processes that have a GPU open, with their pods, by GNU's tools and by BusyBox' own. Nobody else's are told."""
     uid = "a1b2c3d4-e5f6-4789-90ab-cdef01234567"
     for pid, name, cgroup, target in (
         ("4711", "python3", f"0::/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/cri-x.scope\n", "/dev/nvidia0"),
@@ -187,12 +188,25 @@ def test_holders(root):
         (folder / "fd/3").symlink_to(target)
     if os.geteuid() != 0:
         pytest.skip("needs root, as the script does")
-    holders = TextRoot(run_host_script(root, "--no-run"), "x").holders
+    holders = TextRoot(run_host_script(root, "--no-run", shell=shell), "x").holders
     assert [(holder.pid, holder.command, holder.pod, holder.file) for holder in holders] == [
         ("4711", "python3", uid, "/dev/nvidia0"),
         ("4712", "nvidia-persiste", "", "/dev/nvidiactl"),
         ("4714", "qemu", uid, "/dev/vfio/12"),
     ]
+
+
+@pytest.mark.parametrize("users", [0, 3])
+def test_nobody_where_the_kernel_counts_somebody(root, users):
+    """It is told as what could not be seen, and is no list of nobody."""
+    (root / "proc/modules").write_text(f"nvidia 200 {users} - Live 0x0 (POE)\n")
+    text = run_host_script(root, "--no-run")
+    if "\nopen\n" not in text:
+        text = text.replace("\nend\n", "\nopen\nend\n")
+    seen, findings = read(text)
+    assert seen.holders == (None if users else ())
+    told = "which processes have a GPU open: the script found none, yet the kernel counts 3 handles of nvidia"
+    assert (told in findings.all_unseen) == bool(users)
 
 
 def test_modules_that_hold_each_other(root):

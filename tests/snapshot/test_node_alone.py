@@ -232,6 +232,11 @@ def test_several_nodes(tmp_path):
         ("registry:5000/x/k8s-driver-manager:v0.9.1-ubi9", "v0.9.1"),
         ("k8s-driver-manager:v0.8.0", "v0.8.1"),
         ("k8s-driver-manager:v9.9.9", "v0.12.0"),
+        ("k8s-driver-manager:v0.10.1", "v0.10.0"),  # the nearest older one
+        ("k8s-driver-manager:v0.9.10", "v0.9.1"),
+        ("k8s-driver-manager:v0.6.4", "v0.6.2"),
+        ("k8s-driver-manager:v0.1.0", "v0.4.2"),
+        (f"k8s-driver-manager:v0.1.{'9' * 5000}", DEFAULT),
         ("k8s-driver-manager@sha256:00ff", DEFAULT),
     ],
 )
@@ -273,5 +278,34 @@ def test_the_next_pod_gets_what_its_daemonset_says(saved):
     assert world.env["DRIVER_CONFIG_DIGEST"] == "22"
     assert {file.path: file.text for file in world.host.files}["/run/nvidia/nvidia-driver.state"] == "11\n"
     item["status"]["initContainerStatuses"][0]["state"] = {"running": {}}
-    world = saved({**selector, "nvidia.com/gpu.present": "true"}, pods=pods(item), daemonset=daemonset).scenario.world
-    assert world.env["DRIVER_CONFIG_DIGEST"] == "11"
+    bundle = saved({**selector, "nvidia.com/gpu.present": "true"}, pods=pods(item), daemonset=daemonset)
+    assert bundle.scenario.world.env["DRIVER_CONFIG_DIGEST"] == "11"
+    told = "driver-manager is started as pod d says, whose run is not over; DaemonSet driver has another DRIVER_CONFIG_DIGEST"
+    assert told in bundle.assumed
+
+
+@pytest.mark.parametrize(("phase", "digest"), [("Running", "22"), ("Pending", "11")])
+def test_a_pod_that_says_nothing_of_its_init_containers(saved, phase, digest):
+    """One that is running has them behind it."""
+    selector = {f"{DEPLOY}driver": "true"}
+    first, second = ({**MANAGER, "env": [{"name": "DRIVER_CONFIG_DIGEST", "value": value}]} for value in ("11", "22"))
+    template = {"spec": {"nodeSelector": selector, "initContainers": [second]}}
+    daemonset = {"kind": "DaemonSet", "metadata": {"name": "driver", "namespace": "x"}, "spec": {"template": template}}
+    item = pod("d", ready=True, initContainers=[first], nodeSelector=selector)
+    item["status"]["phase"] = phase
+    bundle = saved(selector, pods=pods(item), daemonset=daemonset)
+    assert bundle.scenario.world.env["DRIVER_CONFIG_DIGEST"] == digest
+    assert any("driver-manager is started as" in sentence for sentence in bundle.assumed)
+
+
+@pytest.mark.parametrize(("chart", "nearest", "release"), [("v26.3.9", "v26.3.3", "v0.11.0"), ("v22.1.0", "v22.9.0", "v0.4.2")])
+def test_a_chart_that_is_not_known(saved, chart, nearest, release):
+    """It was found, and is told; the nearest older one stands in."""
+    container = {"name": "k8s-driver-manager", "image": "k8s-driver-manager@sha256:00ff"}
+    selector = {f"{DEPLOY}driver": "true"}
+    item = pod("d", initContainers=[container], nodeSelector=selector)
+    item["metadata"]["labels"] = {"helm.sh/chart": f"gpu-operator-{chart}"}
+    bundle = saved(selector, pods=pods(item))
+    assert bundle.scenario.release == release
+    assert f"driver-manager's release: no image's tag says it, and chart {chart} is not known" in bundle.unseen
+    assert any(f"as chart {nearest} brings it, the nearest that is known" in sentence for sentence in bundle.assumed)

@@ -77,6 +77,7 @@ def test_other_processes(saved):
     bundle = saved("open", f"h\t7\tpython3\t{UID}\t/dev/nvidia0", "h\t8\tXorg\t\t/dev/nvidia0")
     assert (module(bundle).users, module(bundle).pods) == (5, ())
     assert "processes that belong to no pod of the node hold the modules for ever: Xorg (8)" in bundle.assumed
+    assert (module(bundle).processes, module(bundle, "nvidia_modeset").processes) == (("Xorg (8)",), ())
     assert simulate(bundle.scenario.world, "v0.10.0").exit_code == 1
 
 

@@ -34,6 +34,7 @@ TOKENS = [
     base64.b64encode(random.Random(7).randbytes(30)).decode(),
 ]
 IN_CONTEXT = [
+    "NVreg_RegistryDwords=wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY",
     "https://admin:Canary-1@registry.example.com/v2",
     "http://canary-token@proxy:3128",
     "Authorization: Bearer canary.canary-canary",
@@ -59,6 +60,9 @@ HARMLESS = [
     "20260101T000000Z",
     "a1b2c3d4-e5f6-4789-90ab-cdef01234567",
     "https://example.com/nvidia",
+    "options nvidia NVreg_RestrictProfilingToAdminUsers=0",
+    "options nvidia NVreg_EnableGpuFirmware=0 NVreg_PreserveVideoMemoryAllocations=1",
+    "options nvidia NVreg_TemporaryFilePath=/var/tmp NVreg_OpenRmEnableUnsupportedGpus=1",
 ]
 
 
