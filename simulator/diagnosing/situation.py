@@ -6,9 +6,9 @@ The host check is really made, by the release's own question on the modelled hos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from simulator import labels
 from simulator.cluster.objects import Node, Pod
@@ -29,10 +29,23 @@ from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound
 from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
+from simulator.runners.simulated import simulate
 from simulator.snapshot.bundle import Bundle
+from simulator.world import Outcome
 
 EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 CLUSTER_POLICY: Final = "ClusterPolicy"
+MANAGER: Final = "k8s-driver-manager"
+"""The name of driver-manager's container, in each DaemonSet."""
+
+
+class Failure(NamedTuple):
+    """driver-manager's container of a pod, as the pod's status tells of it."""
+
+    pod: Pod
+    restarts: int
+    exit_code: int | None
+    """That of the last run that ended; None if it is not told."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +138,22 @@ class Situation:
     def running_manager(self) -> str:
         """The pod in which driver-manager runs right now, namespace/name; "" if none is seen to."""
         return next((pod.full_name for pod in self.driver_pods if _is_initializing(pod)), "")
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """driver-manager's containers that have failed, and have not ended well since."""
+        return tuple(
+            Failure(pod, *_failed(status))
+            for pod in self.driver_pods
+            for status in _statuses(pod, "initContainerStatuses")
+            if status.get("name") == MANAGER and status.get("ready") is not True and any(_failed(status))
+        )
+
+    def next_run(self, without: tuple[Pod, ...] = ()) -> Outcome:
+        """How the next run ends, by what was seen of the node; or would, if some pods had ended."""
+        world = self.bundle.scenario.world
+        pods = tuple(pod for pod in world.cluster.pods if pod not in without)
+        return simulate(replace(world, cluster=replace(world.cluster, pods=pods)), self.release)
 
     @property
     def is_upgrade_policy_on(self) -> bool:
@@ -262,6 +291,17 @@ def is_ready(pod: Pod) -> bool:
     """Does its status say that its containers are ready? A status that was not seen does not."""
     statuses = list(_statuses(pod, "containerStatuses"))
     return bool(statuses) and all(status.get("ready") is True for status in statuses)
+
+
+def _failed(status: Mapping[str, Any]) -> tuple[int, int | None]:
+    """How often a container was started again, and the last exit code that is not 0."""
+    restarts = status.get("restartCount")
+    codes = (
+        ended.get("exitCode")
+        for state in (status.get("state"), status.get("lastState"))
+        if isinstance(state, Mapping) and isinstance(ended := state.get("terminated"), Mapping)
+    )
+    return restarts if isinstance(restarts, int) else 0, next((code for code in codes if isinstance(code, int) and code), None)
 
 
 def is_starting(pod: Pod) -> bool:

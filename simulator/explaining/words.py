@@ -7,7 +7,7 @@ has the name that its Go function has.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from simulator import labels
 from simulator.explaining.search import Candidate
@@ -120,9 +120,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "new_driver_manager": "Mend the kubeconfig, or run in a pod with a service account.",
 }
 
-_HOST_DRIVER_STAYS: Final = (
-    "Remove the host's driver: as long as it is there each run in this pod ends so, whatever the operator's settings and the labels say."
-)
+_HOST_DRIVER_STAYS: Final = "Remove the host's driver: as long as it is there each run in this pod ends so, whatever the operator's settings and the labels say."
 
 _DOING: Final[Mapping[str, str]] = {
     "is_host_driver": "is about to give way to the host's driver",
@@ -219,16 +217,12 @@ def state(candidate: Candidate, daemonset: str = "") -> Iterator[str]:
 
 
 def _labels(effects: Effects, daemonset: str) -> Iterator[str]:
-    follows = f"the driver DaemonSet has no pod here; {daemonset}'s pod stays." if daemonset else "the driver's pod goes from this node."
-    operands = ""
-    for patch in effects.patches:
-        changed: Mapping[str, str] = patch.get("metadata", {}).get("labels", {})
-        if changed.get(labels.DRIVER) == labels.PRE_INSTALLED:
-            yield f"{labels.DRIVER} is {labels.PRE_INSTALLED}: {follows}"
-        elif changed:
-            paused = any(labels.PAUSED in value for value in changed.values())
-            operands = "paused" if paused else (operands and "restored") or "set"
-    match operands:
+    follows = (
+        f"the driver DaemonSet has no pod here; {daemonset}'s pod stays." if daemonset else "the driver's pod goes from this node."
+    )
+    if any(_changed(patch).get(labels.DRIVER) == labels.PRE_INSTALLED for patch in effects.patches):
+        yield f"{labels.DRIVER} is {labels.PRE_INSTALLED}: {follows}"
+    match operands_after(effects):
         case "paused":
             yield "The operands are paused: their labels hold paused-for-driver-upgrade, their pods do not run here."
         case "restored":
@@ -237,6 +231,22 @@ def _labels(effects: Effects, daemonset: str) -> Iterator[str]:
             yield "The operands' labels were set back from what the run had read."
         case _:
             yield "The run has not changed the operands' labels."
+
+
+def _changed(patch: Mapping[str, Any]) -> Mapping[str, str]:
+    changed: Mapping[str, str] = patch.get("metadata", {}).get("labels", {})
+    return changed
+
+
+def operands_after(effects: Effects) -> str:
+    """How a run left the operands' labels: "paused", "restored", "set" back to what it had read, "" if it changed none."""
+    operands = ""
+    for patch in effects.patches:
+        changed = _changed(patch)
+        if changed and changed.get(labels.DRIVER) != labels.PRE_INSTALLED:
+            paused = any(labels.PAUSED in value for value in changed.values())
+            operands = "paused" if paused else (operands and "restored") or "set"
+    return operands
 
 
 def _cordon(candidate: Candidate) -> str:
