@@ -31,7 +31,7 @@ from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.runners.simulated import simulate
 from simulator.snapshot.bundle import Bundle
-from simulator.world import Outcome
+from simulator.trace import Outcome
 
 EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 CLUSTER_POLICY: Final = "ClusterPolicy"

@@ -120,9 +120,9 @@ def test_no_line_of_prose_is_too_long():
     """Commands are not wrapped; the rest is."""
     for found in (*map(diagnosis, CASES), told("held", "v0.11.0")):
         commands = {command.text for finding in found.findings for command in finding.commands}
-        told = {finding.what for finding in found.findings}
+        sentences = {finding.what for finding in found.findings}
         long = [line for line in diagnosis_lines(found) if len(line) > 112 and line.strip() not in commands]
-        assert not [line for line in long if re.sub(r"^\d+\. [a-z0-9-]+: ", "", line) not in told]
+        assert not [line for line in long if re.sub(r"^\d+\. [a-z0-9-]+: ", "", line) not in sentences]
 
 
 def test_a_source_names_the_releases():
