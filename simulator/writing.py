@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -23,7 +24,7 @@ from simulator.cluster.objects import (
 )
 from simulator.host.spec import File, HostSpec, Package, PciFunction, Program, usual_interpreter
 from simulator.host.tree import HOST, container_path
-from simulator.reading import FORMAT, printable
+from simulator.reading import FORMAT, InputError, printable
 from simulator.scenario import IN_POD_ENV, IN_POD_FILES, in_pod
 from simulator.world import PlannedChange, World
 
@@ -39,6 +40,15 @@ _Dumper.add_representer(
 )
 _Dumper.add_multi_representer(int, lambda dumper, value: dumper.represent_int(int(value)))
 _Dumper.add_multi_representer(float, lambda dumper, value: dumper.represent_float(float(value)))
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a text to a file; what UTF-8 has no form for is written escaped. Raises InputError."""
+    try:
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise InputError(path, "", f"cannot be written: {problem}", "name another file") from None
 
 
 def yaml_text(document: Mapping[str, Any], comments: Iterable[str] = ()) -> str:
@@ -158,7 +168,8 @@ def _files(files: Iterable[File]) -> dict[str, Any]:
 
 
 def _package(package: Package) -> str | dict[str, Any]:
-    return package.version if package.status == "ii" else {"version": package.version, "status": package.status}
+    document = {"version": package.version, **_differing(package, "status", "auto", "depends")}
+    return package.version if len(document) == 1 else document
 
 
 def _stands_under_gpus(function: PciFunction) -> bool:

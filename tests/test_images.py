@@ -119,7 +119,7 @@ def test_a_purge_may_install_the_other_flavour(shell):
     run = shell("package")
     assert run("apt-get install -qy cuda-drivers-580 nvidia-peermem-loader nvidia-gds")[0] == 0
     _, lines = run(f"apt-get purge -s {DRIVER} nvidia-dkms-580-open")
-    assert {"nvidia-driver-580", "nvidia-dkms-580"} <= set(simulated(lines, "Inst"))
+    assert set(simulated(lines, "Inst")) == {"nvidia-driver-580", "nvidia-dkms-580", "nvidia-kernel-source-580"}
     _, lines = run("apt-get purge -s 'nvidia-*'")
     assert simulated(lines, "Inst") == []
 

@@ -46,6 +46,25 @@ Feature: What a passthrough node's operands leave alone, and what they do not
       And the log says "Unbinding vfio-pci driver from all devices" 1 times
       And the pod "vm/virt-launcher-a" is still there
 
+    @since-v0.10.0 @until-v0.11.0
+    Scenario: A virtual machine has them
+      It loses them for a moment. Its pod is not a GPU pod to driver-manager (S26), so nothing waits for it and nothing warns.
+      Given the host "clean"
+      And the chart's passthrough variant
+      And the pods:
+        | pod                | owner |
+        | vm/virt-launcher-a | none  |
+      And after 10 minutes an administrator deletes the pods of "nvidia-vfio-manager"
+      When the node runs for 20 minutes
+      Then over time "0000:18:00.0" is:
+        | from    | to      | is        |
+        | 0:00    | 0:32    | no driver |
+        | 0:32    | 11:01.8 | vfio-pci  |
+        | 11:01.8 | 20:00   | vfio-pci  |
+      And the log says "Unbinding vfio-pci driver from all devices" 1 times
+      And the pod "vm/virt-launcher-a" is still there
+      And all GPUs are on "vfio-pci"
+
   Rule: The container variant needs no cleaning
     The guide's other way out: no driver-manager runs, and the operands use the host's driver.
 

@@ -19,8 +19,11 @@ from features.steps.stage import Stage, rows
 from simulator.gocompat import SECOND
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import modelled
+from simulator.node.apt import is_there
 from simulator.node.node import Node
 from simulator.node.operator import VARIANTS
+from simulator.node.plan import CONFIGURATION
+from simulator.node.plan import plan as plan_of
 from simulator.node.story import Played, Story
 from simulator.node.timeline import DRIVER_MANAGER
 from simulator.report.node_story import clock, spans
@@ -41,6 +44,7 @@ class Watched:
     new_operator: bool | None = None
     acts: list[tuple[float, Callable[[Node], object]]] = field(default_factory=list)
     played: Played | None = None
+    packages: set[str] = field(default_factory=set)
 
     @property
     def seen(self) -> Played:
@@ -78,7 +82,9 @@ def the_variant(watched: Watched, variant: str, driver: str | None, operator: st
 @given(
     Sentence(
         'after {minutes:number} minutes an administrator (purges "{packages}"|runs {uninstall=nvidia-uninstall}'
-        "|{blacklist=blacklists|forbids} the driver|{reboot=reboots the machine}[ into kernel {kernel}]"
+        '|runs {autoremove=autoremove}|marks "{marked}" as asked for|carries out the {plan=plan} of dmsim'
+        '|writes "{line}" into {path}|renews {initramfs=every|the newest} initramfs'
+        "|{blacklist=blacklists|forbids} the driver[ {stale=but not in the initramfs}]|{reboot=reboots the machine}[ into kernel {kernel}]"
         '|deletes the pods of "{pods}"|labels the node {label}|{cordon=cordons the node}|{restart=restarts the operator})'
     )
 )
@@ -87,7 +93,14 @@ def administrator(
     minutes: float,
     packages: str | None,
     uninstall: str | None,
+    autoremove: str | None,
+    marked: str | None,
+    plan: str | None,
+    line: str | None,
+    path: str | None,
+    initramfs: str | None,
     blacklist: str | None,
+    stale: str | None,
     reboot: str | None,
     kernel: str | None,
     pods: str | None,
@@ -97,6 +110,8 @@ def administrator(
 ) -> None:
     """What the guide's commands do; to forbid is modprobe's `install NAME /bin/false`. A reboot takes two minutes.
 
+    Both renew every initramfs, unless it is said otherwise. The plan is that of `dmsim host plan`, with a reboot at its end.
+
     Labels as kubectl takes them: `key=value`, `key-`.
     """
     act: Callable[[Node], object]
@@ -104,10 +119,20 @@ def administrator(
         act = lambda node: node.machine.purge(packages.split())  # noqa: E731
     elif uninstall:
         act = lambda node: node.machine.nvidia_uninstall()  # noqa: E731
+    elif autoremove:
+        act = lambda node: node.machine.autoremove()  # noqa: E731
+    elif marked:
+        act = lambda node: node.machine.mark_manual(marked.split())  # noqa: E731
+    elif plan:
+        act = _carry_out_plan
+    elif path:
+        act = lambda node: node.machine.write(path, f"{line}\n")  # noqa: E731
+    elif initramfs:
+        act = lambda node: node.machine.update_initramfs(every=initramfs == "every")  # noqa: E731
     elif blacklist:
         line = "blacklist {}\n" if blacklist == "blacklists" else "install {} /bin/false\n"
         text = "".join(line.format(module) for module in _MODULES)
-        act = lambda node: node.machine.write(_FILE, text)  # noqa: E731
+        act = lambda node: _configure(node, text, stale=stale is not None)  # noqa: E731
     elif reboot:
         act = lambda node: node.reboot(kernel=kernel or "")  # noqa: E731
     elif pods:
@@ -121,6 +146,21 @@ def administrator(
         assert restart
         act = lambda node: node.operator.start()  # noqa: E731
     watched.acts.append((minutes, act))
+
+
+def _configure(node: Node, text: str, *, stale: bool) -> None:
+    node.machine.write(_FILE, text)
+    if not stale:
+        node.machine.update_initramfs()
+
+
+def _carry_out_plan(node: Node) -> None:
+    made = plan_of(node.machine.spec)
+    node.machine.mark_manual(item.name for item in made.keep)
+    if made.names:
+        node.machine.purge(made.names)
+    _configure(node, CONFIGURATION, stale=False)
+    node.reboot()
 
 
 # --- when -----------------------------------------------------------------------------------------------------------
@@ -144,6 +184,7 @@ def node_runs(stage: Stage, watched: Watched, minutes: float) -> None:
         node.run_until(until)
         after = state_of(node.machine.live, node.cluster, note_tree=False)
         story = Story("scenario", stage.host, cluster, until, chart, values, new_operator=node.operator.is_new)
+        watched.packages = {name for name, package in node.machine.spec.packages.items() if is_there(package)}
         watched.played = Played(story, node.timeline, tuple(node.get_pods()), dict(node.labels), node.allocatable, node.gpu_drivers)
     runs = node.timeline.runs
     last = runs[-1].outcome if runs else Outcome(stage.release, 0, [], until, before, after)
@@ -199,3 +240,10 @@ def says(watched: Watched, name: str, text: str) -> None:
     """In one of its runs: a whole line, without its time."""
     lines = {line.message for log in watched.seen.timeline.logs if log.container == name for line in log.lines}
     assert text in lines, lines
+
+
+@then(Sentence('the packages "{names}" {are=are|are not} installed'))
+def installed(watched: Watched, names: str, are: str) -> None:
+    """On the host at the end, if only half: all of these, or none."""
+    wanted = set(names.split())
+    assert wanted & watched.packages == (wanted if are == "are" else set())

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from simulator.importing.sources import import_named
-from simulator.reading import InputError
-from simulator.writing import host_document, yaml_text
+from simulator.writing import host_document, write_file, yaml_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +33,6 @@ def run(options: argparse.Namespace) -> int:
     text = yaml_text(host_document(imported.host), imported.comments)
     if options.output is None:
         sys.stdout.write(text)
-        return 0
-    try:
-        Path(options.output).write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise InputError(options.output, "", f"cannot be written: {problem}", "name another file") from None
+    else:
+        write_file(options.output, text)
     return 0

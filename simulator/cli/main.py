@@ -19,6 +19,7 @@ SUBCOMMANDS: Final = {
     "hosts import": "a host file from a container image, a root directory or a tar archive",
     "snapshot": "a world file of your own node, from its cluster, saved objects, a must-gather",
     "snapshot host-script": "the read-only script that shows dmsim a node's host",
+    "host plan": "what to remove from a host so that its GPUs are free for vfio-pci, and what must stay: as commands",
     "replay": "replay recordings of the real program on the model",
     "record": "record what a real driver-manager image does",
     "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",

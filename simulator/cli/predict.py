@@ -16,7 +16,6 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Final
 
 from simulator.cli.arguments import add_chart, add_output, add_release, check_release, check_what_if, read_env, release_of
 from simulator.manager.releases import DEFAULT
@@ -34,8 +33,6 @@ from simulator.report.prediction_comparison import (
 from simulator.scenario import Scenario, load_cluster, load_host, make_world
 from simulator.snapshot.bundle import Bundle, read_world_or_bundle
 from simulator.world import World
-
-_POLICY: Final = "ClusterPolicy"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     """Predict. Exits 1 if it will not succeed (with --compare: the first of the two releases)."""
     event = _event(options)
     bundle = _read(options)
-    world = _with_policy(bundle)
+    world = bundle.scenario.world
     release = _release(options, bundle, world)
     what_if = check_what_if(options.what_if if options.what_if is not None else bundle.scenario.what_if, release)
 
@@ -121,14 +118,6 @@ def _read(options: argparse.Namespace) -> Bundle:
         world = dataclasses.replace(world, cluster=load_cluster(options.cluster, settings.get("NODE_NAME", "")))
     scenario = dataclasses.replace(bundle.scenario, world=dataclasses.replace(world, env=settings))
     return dataclasses.replace(bundle, scenario=scenario)
-
-
-def _with_policy(bundle: Bundle) -> World:
-    """The world, the ClusterPolicy that was saved with it among the cluster's objects."""
-    world, policy = bundle.scenario.world, bundle.cluster_policy
-    if policy is None or any(document.get("kind") == _POLICY for document in world.cluster.objects):
-        return world
-    return dataclasses.replace(world, cluster=dataclasses.replace(world.cluster, objects=(*world.cluster.objects, policy)))
 
 
 def _release(options: argparse.Namespace, bundle: Bundle, world: World) -> str:

@@ -26,14 +26,14 @@ import sys
 from pathlib import Path
 
 from simulator.importing.roots import DirectoryRoot
-from simulator.reading import InputError, printable
+from simulator.reading import printable
 from simulator.snapshot.anonymizing import anonymized
 from simulator.snapshot.bundle import Bundle, bundle_of
 from simulator.snapshot.collecting import Kubectl, collect
 from simulator.snapshot.contents import Contents, read_contents
 from simulator.snapshot.files import read_files
 from simulator.snapshot.node import make_scenario
-from simulator.writing import world_document, yaml_text
+from simulator.writing import world_document, write_file, yaml_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,11 +67,11 @@ def run(options: argparse.Namespace) -> int:
     document = world_document(scenario.world, release=scenario.release, what_if=scenario.what_if, description=scenario.description)
     text = yaml_text(document, comments)
     if options.logs is not None:
-        _write(options.logs, "".join(bundle.logs.values()))
+        write_file(options.logs, "".join(bundle.logs.values()))
     if options.output is None:
         sys.stdout.write(text)
     else:
-        _write(options.output, text)
+        write_file(options.output, text)
     sys.stderr.write("".join(f"{printable(line)}\n" for line in comments))
     return 0
 
@@ -90,11 +90,3 @@ def _bundle(options: argparse.Namespace) -> Bundle:
 
 def _paragraph(title: str, sentences: tuple[str, ...]) -> list[str]:
     return [title, *(f"- {sentence}" for sentence in sentences)] if sentences else []
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise InputError(path, "", f"cannot be written: {problem}", "name another file") from None

@@ -12,6 +12,7 @@ from typing import Final
 from simulator import labels
 from simulator.labels import PREFIX
 from simulator.predicting.modes import WORKLOADS, Mode
+from simulator.predicting.node import PAUSE
 
 OPERANDS: Final = PREFIX + "operands"
 VFIO_MANAGER: Final = WORKLOADS[Mode.VM_PASSTHROUGH].selector
@@ -30,7 +31,6 @@ PAUSERS: Final = {
     "paused-for-mig-change": "mig-manager",
 }
 """What a paused operand's label holds -> who pauses so."""
-_PAUSE: Final = "paused-for-"
 
 UPGRADE_SKIP: Final = "nvidia.com/gpu-driver-upgrade.skip"
 DRAIN_SKIP: Final = "nvidia.com/gpu-driver-upgrade-drain.skip"
@@ -69,10 +69,10 @@ POLICY_NAME: Final = "cluster-policy"
 
 def pauses(value: str) -> tuple[str, ...]:
     """The pauses that a label's value holds."""
-    return tuple(re.findall(r"paused-for-[a-z0-9-]+", value))
+    return tuple(re.findall(f"{PAUSE}[a-z0-9-]+", value))
 
 
 def unpaused(value: str) -> str:
     """The value without any pause, whoever's."""
-    kept = [part for part in value.split("_") if part and not part.startswith(_PAUSE)]
+    kept = [part for part in value.split("_") if part and not part.startswith(PAUSE)]
     return "_".join(kept) or "true"

@@ -9,8 +9,9 @@ from simulator import labels
 from simulator.diagnosing.commands import label_node, uncordon
 from simulator.diagnosing.finding import Finding
 from simulator.diagnosing.gpu_operator import OPERANDS, PAUSERS, pauses, unpaused
-from simulator.diagnosing.situation import EVICTION_LABEL, Situation
+from simulator.diagnosing.situation import Situation
 from simulator.predicting.modes import WORKLOADS
+from simulator.predicting.run import CUSTOM_LABEL
 from simulator.selectors import label_key_errors
 
 _PAUSABLE: Final = (*labels.ALWAYS, *labels.IF_DEPLOYED)
@@ -133,13 +134,13 @@ def _unknown(situation: Situation, unknown: dict[str, str]) -> Finding:
 def _missing(situation: Situation, key: str) -> Finding:
     return Finding(
         "eviction-label-missing",
-        f"{EVICTION_LABEL} names {key}, which the node lacks.",
+        f"{CUSTOM_LABEL} names {key}, which the node lacks.",
         "What is not on the node is not paused: pods behind the label keep the driver when it is to be unloaded. A DaemonSet"
         " that selects on the label is not placed here at all.",
         (label_node(situation.node.name, {key: "true"}),),
         "DaemonSets that select on the label come to the node, and from now on leave it while driver-manager works. A DRA plugin"
         " leaves before the pods that hold its claims, which then cannot end (issue #250).",
-        (f"{EVICTION_LABEL}={key}", f"no label {key}" if key not in situation.node.labels else f"label {key} is empty"),
+        (f"{CUSTOM_LABEL}={key}", f"no label {key}" if key not in situation.node.labels else f"label {key} is empty"),
     )
 
 

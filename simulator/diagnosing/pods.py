@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from simulator import labels
 from simulator.cluster.objects import Pod, pod_document
@@ -12,11 +11,11 @@ from simulator.diagnosing.finding import Finding
 from simulator.diagnosing.gpu_operator import DRAIN_SKIP
 from simulator.diagnosing.situation import Situation, is_finished
 from simulator.manager.kubernetes import requests_gpu
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import is_since
 from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.predicting.gpu_pods import claims_of
 
-_KNOWS_CLAIMS: Final = "v0.12.0"
+_KNOWS_CLAIMS, _KNOWS_CLIENTS = "v0.12.0", "v0.12.0"
 
 
 def find(situation: Situation) -> Iterator[Finding]:
@@ -100,8 +99,7 @@ def _is_seen(situation: Situation, pod: Pod) -> bool:
     """Is it told to go by a run: as a GPU pod, or as an operand whose label is paused?"""
     if requests_gpu(pod_document(pod, situation.node.name, "")):
         return True
-    tags = list(RELEASES)
-    knows_claims = tags.index(situation.release) >= tags.index(_KNOWS_CLAIMS)
+    knows_claims = is_since(situation.release, _KNOWS_CLAIMS)
     if knows_claims and holds_claim(situation, pod):
         return True
     paused = {*labels.ALWAYS, *labels.IF_DEPLOYED, situation.eviction_label}
@@ -117,8 +115,7 @@ def is_daemon(pod: Pod) -> bool:
 
 
 def _invisible(situation: Situation, pods: list[Pod]) -> Finding:
-    tags = list(RELEASES)
-    knows_clients = tags.index(situation.release) >= tags.index(_KNOWS_CLAIMS)
+    knows_clients = is_since(situation.release, _KNOWS_CLIENTS)
     commands = []
     if knows_clients and any(map(is_daemon, pods)) and situation.node.labels.get(labels.CLIENT) != "true":
         commands.append(label_node(situation.node.name, {labels.CLIENT: "true"}))

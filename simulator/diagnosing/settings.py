@@ -9,11 +9,12 @@ from typing import Any, Final
 from simulator.config import UNINSTALL_DRIVER, read
 from simulator.diagnosing.commands import Command, patch_policy
 from simulator.diagnosing.finding import Finding
-from simulator.diagnosing.situation import EVICTION_LABEL, Situation
+from simulator.diagnosing.situation import Situation
 from simulator.host.spec import MELLANOX
-from simulator.manager.releases import RELEASES, Flow, resolve
+from simulator.manager.releases import Flow, is_since, resolve
 from simulator.manager.steps import MOFED_READY
 from simulator.predicting.modes import Mode
+from simulator.predicting.run import CUSTOM_LABEL
 from simulator.urfave import End, Flag
 
 _MANAGERS: Final = {
@@ -43,7 +44,7 @@ def _flags(situation: Situation, flow: Flow) -> Iterator[Finding]:
             yield _refused(situation, flag, value, refused.fatal or "")
         elif flag.kind == "bool" and not value and flag.default:
             yield _empty(situation, flag)
-    custom = situation.env.get(EVICTION_LABEL, "")
+    custom = situation.env.get(CUSTOM_LABEL, "")
     if "=" in custom:
         yield _with_value(situation, custom)
 
@@ -126,12 +127,12 @@ def _with_value(situation: Situation, custom: str) -> Finding:
     key = custom.partition("=")[0]
     return Finding(
         "eviction-label-with-value",
-        f"{EVICTION_LABEL} is {custom!r}, with a value.",
+        f"{CUSTOM_LABEL} is {custom!r}, with a value.",
         "The shell releases cut off the value; the Go releases take the whole for the label's key, which no node can have. Nothing"
-        f" behind the label is told to go.{_written(situation, EVICTION_LABEL, key)}",
-        _set(situation, EVICTION_LABEL, key),
+        f" behind the label is told to go.{_written(situation, CUSTOM_LABEL, key)}",
+        _set(situation, CUSTOM_LABEL, key),
         f"DaemonSets behind {key} leave the node at each run of driver-manager. {_RESTARTS}",
-        (f"{EVICTION_LABEL}={custom}",),
+        (f"{CUSTOM_LABEL}={custom}",),
     )
 
 
@@ -141,7 +142,7 @@ def _with_value(situation: Situation, custom: str) -> Finding:
 def _mofed(situation: Situation) -> Iterator[Finding]:
     card = next((function.address for function in situation.host.pci if function.vendor == MELLANOX), "")
     wanted, of_host = (situation.is_on(name) for name in ("GPU_DIRECT_RDMA_ENABLED", "USE_HOST_MOFED"))
-    if not card or not wanted or list(RELEASES).index(situation.release) < list(RELEASES).index("v0.8.1"):
+    if not card or not wanted or not is_since(situation.release, "v0.8.1"):
         return
     is_loaded, is_ready = "mlx5_core" in situation.modules, situation.has_file(MOFED_READY)
     is_swapped = situation.release == "v0.9.0"

@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from simulator import labels
+from simulator.clock import VirtualClock
+from simulator.cluster.fake import FakeCluster
 from simulator.cluster.objects import Node, Pod
 from simulator.diagnosing.gpu_operator import (
     APPS,
@@ -18,23 +20,22 @@ from simulator.diagnosing.gpu_operator import (
     POLICY_NAME,
     UPGRADE_FAILED,
 )
-from simulator.gocompat import GoError, parse_bool
+from simulator.gocompat import Duration, GoError, parse_bool
 from simulator.host.fake import FakeHost
 from simulator.host.spec import HostSpec, PciFunction
 from simulator.labels import UPGRADE_STATE
 from simulator.manager.releases import ShellFlow, resolve
-from simulator.manager.shell.script import HOST_NVIDIA_SMI
+from simulator.manager.shell.program import ShellPorts, make_script
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
-from simulator.ports import CommandNotFound
-from simulator.predicting.events import policy_owns_eviction
+from simulator.ports import CommandNotFound, Request
+from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
+from simulator.predicting.run import CUSTOM_LABEL, Quiet
 from simulator.runners.simulated import simulate
 from simulator.snapshot.bundle import Bundle
 from simulator.trace import Outcome
 
-EVICTION_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
-CLUSTER_POLICY: Final = "ClusterPolicy"
 MANAGER: Final = "k8s-driver-manager"
 """The name of driver-manager's container, in each DaemonSet."""
 
@@ -46,6 +47,14 @@ class Failure(NamedTuple):
     restarts: int
     exit_code: int | None
     """That of the last run that ended; None if it is not told."""
+
+
+class _Unwatched(FakeCluster):
+    """A cluster as a script wants it; the host check asks it nothing."""
+
+    def deleted(self, _request: Request, _span: Duration) -> bool:
+        """Nobody deletes anything meanwhile."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Situation:
     @property
     def eviction_label(self) -> str:
         """The label that NODE_LABEL_FOR_GPU_POD_EVICTION names, as the release reads it; "" for none. The script cuts off a value."""
-        named = self.env.get(EVICTION_LABEL, "")
+        named = self.env.get(CUSTOM_LABEL, "")
         return named.partition("=")[0] if isinstance(resolve(self.release), ShellFlow) else named
 
     def is_on(self, name: str, *, default: bool = False) -> bool:
@@ -163,8 +172,7 @@ class Situation:
     @cached_property
     def policy(self) -> Mapping[str, Any] | None:
         """The ClusterPolicy, if it was seen."""
-        objects = self.bundle.scenario.world.cluster.objects
-        return self.bundle.cluster_policy or next((found for found in objects if found.get("kind") == CLUSTER_POLICY), None)
+        return cluster_policy(self.bundle.scenario.world)
 
     @property
     def policy_name(self) -> str:
@@ -198,9 +206,13 @@ class Situation:
     @cached_property
     def _asked(self) -> tuple[bool, frozenset[str]]:
         """Does the host check see a driver, and which modules are loaded once it was asked?"""
-        host = self.fake_host()
-        if isinstance(resolve(self.release), ShellFlow) and not host.is_file(HOST_NVIDIA_SMI):
-            return False, self.modules
+        host, flow = self.fake_host(), resolve(self.release)
+        if isinstance(flow, ShellFlow):
+            clock = VirtualClock()
+            cluster = _Unwatched(self.bundle.scenario.world.cluster, clock)
+            ports = ShellPorts(host, cluster, clock, Quiet(), Quiet())
+            is_seen = make_script(flow.script, flow.libraries, {}, ports, str, str).host_driver()
+            return is_seen, frozenset(host.modules())
         try:
             result = host.run(HOST_QUERY)
         except CommandNotFound:

@@ -123,7 +123,7 @@ def _searched(entries: Sequence[Entry], raws: Sequence[Entry], tags: Sequence[st
     out = []
     echoes = any(entry.kind == ECHO for entry in entries)
     logged = [entry for entry in entries if entry.kind == LOG]
-    if logged and not echoes:
+    if (logged or any("client_config.go:" in raw.message for raw in raws)) and not echoes:
         go = go_answers.harvest(logged, raws)
         out += [search(flow(tag), logged, raws, go, started=started) for tag in tags if tag in GO_RELEASES]
     if echoes or not logged:

@@ -17,9 +17,10 @@ from typing import Any, Final
 from simulator import labels
 from simulator import messages as m
 from simulator.config import UNINSTALL_DRIVER
+from simulator.explaining.log_answers import LogAnswers
 from simulator.explaining.matching import Matcher, hole, is_row
 from simulator.explaining.text import Entry, squeezed
-from simulator.explore.answers import Answers, Failure, Stay, gpu_pod, pod
+from simulator.explore.answers import Failure, Stay, gpu_pod, pod
 from simulator.gocompat import errno_text
 from simulator.kube.clientset import Object
 from simulator.kube.waiting import DEADLINE_EXCEEDED
@@ -200,46 +201,14 @@ def _words_of_errnos(text: str) -> list[int]:
     return [_ERRNOS[word] for word in _errno_words().findall(text)]
 
 
-class GoAnswers(Answers):
+class GoAnswers(LogAnswers):
     """The domain of each question, for one run that is held against a log."""
 
     def __init__(self, matcher: Matcher, found: Harvest, entered: Callable[[], Sequence[str]]) -> None:
-        self.matcher = matcher
-        self._entered = entered
+        super().__init__(matcher, entered)
         self.found = found
         self._holes = 0
         self._blocked: dict[str, Failure] = dict(found.blocked)
-
-    # --- what the log says next ---------------------------------------------------------------------------------
-
-    def _said(self, *starts: str) -> bool | None:
-        """Does the next line begin with one of these? None where it is not known."""
-        entry = self.matcher.next
-        return None if entry is None else squeezed(entry.message).startswith(tuple(map(squeezed, starts)))
-
-    def _begins(self, *starts: str) -> bool:
-        """Does the log begin with one of these? It is asked while its beginning is looked for."""
-        return squeezed(self.matcher.entries[0].message).startswith(tuple(map(squeezed, starts)))
-
-    def _unless(self, usual: Any, *starts: str, other: Any) -> Sequence[Any]:
-        """The usual answer, the other one where the model then says one of these lines; both where nothing is known.
-
-        Before the beginning of the log only a line that is its first matters.
-        """
-        said = self._said(*starts)
-        if said is not None:
-            return (other,) if said else (usual,)
-        if self.matcher.started or self._begins(*starts):
-            return (usual, other)
-        return (usual,)
-
-    def _yes_if(self, *starts: str) -> Sequence[bool]:
-        usual, other = False, True
-        return self._unless(usual, *starts, other=other)
-
-    def _no_if(self, *starts: str) -> Sequence[bool]:
-        usual, other = True, False
-        return self._unless(usual, *starts, other=other)
 
     def _may_fail(self) -> bool:
         entry = self.matcher.next
@@ -256,7 +225,7 @@ class GoAnswers(Answers):
         last = self.matcher.entries[-1]
         if last.level == "fatal" and step in _LAST_WORDS:
             return last.message.startswith(_LAST_WORDS[step])
-        return self.found.failed or self._begins(m.ATTEMPTING_DRAIN, m.DRAINING.partition("%")[0])
+        return self.found.failed or self._begins(m.ATTEMPTING_DRAIN, m.DRAINING)
 
     def _failure(self, status: int = 500, reason: str = "InternalError", refused: frozenset[str] = frozenset()) -> Failure:
         self._holes += 1
@@ -271,7 +240,7 @@ class GoAnswers(Answers):
             case "enable_auto_drain" | "enable_gpu_pod_eviction":
                 return (True, False)
             case "gpu_direct_rdma_enabled":
-                return self._yes_if("Mellanox device found", m.NO_MELLANOX, m.RDMA_ENABLED, "Waiting for MOFED")
+                return self._yes_if(m.MELLANOX_FOUND, m.NO_MELLANOX, m.RDMA_ENABLED, "Waiting for MOFED")
             case "force_reinstall":
                 return self._yes_if(m.FORCE_REINSTALL)
             case "use_host_mofed":
@@ -300,10 +269,10 @@ class GoAnswers(Answers):
         self._holes += 1
         return self._unless(
             None,
-            "Host driver detected:",
+            m.HOST_DRIVER_DETECTED,
             m.PRE_INSTALLED,
-            "Labeling node",
-            "Failed to update labels",
+            m.LABELING_NODE,
+            m.LABEL_UPDATE_FAILED,
             m.DRIVER_IS_PRE_INSTALLED,
             m.FAILED_TO_DISABLE,
             other=hole(self._holes),
@@ -333,7 +302,7 @@ class GoAnswers(Answers):
             case _ if path == DRIVER_ROOT:
                 return self._no_if(m.NOTHING_TO_UNMOUNT)
             case _ if path == DRIVER_PID_FILE:
-                return self._yes_if("Failed to remove PID file")
+                return self._yes_if(m.PID_FILE_STAYS)
             case _:
                 return self._no_if(m.WAITING_FOR_MOFED)
 
@@ -347,12 +316,12 @@ class GoAnswers(Answers):
         if path.startswith(_SERVICE_ACCOUNT):
             return ("-----BEGIN CERTIFICATE-----",)
         if entry is None:
-            missing = self.matcher.started or self._begins(m.NO_PREVIOUS_CONFIG, "Failed to read driver config state file")
+            missing = self.matcher.started or self._begins(m.NO_PREVIOUS_CONFIG, m.STATE_FILE_UNREADABLE)
             kept = any(entry.message.startswith((m.ALREADY_LOADED[:40], m.CLEANING_STALE)) for entry in self.matcher.entries)
             if kept and not self.matcher.started:
                 return ("digest",)
             return ("another", "digest", *((errno.ENOENT, *self._numbers()) if missing else ()))
-        if self._said("Failed to read driver config state file"):
+        if self._said(m.STATE_FILE_UNREADABLE):
             return self._numbers()
         return (errno.ENOENT,) if self._said(m.NO_PREVIOUS_CONFIG) else ("digest", "another")
 
@@ -361,7 +330,7 @@ class GoAnswers(Answers):
             return ("".join(f"{line}\n" for line in self._table()),)
         if entry is None:
             return ("mlx5_core 1 0 - Live 0x0\n", "")
-        if self._said("Failed to list kernel modules", "Failed to read /proc/modules"):
+        if self._said(m.LISTING_MODULES_FAILED, m.PROC_MODULES_UNREADABLE):
             return self._numbers()
         if self._said(m.MODULE_TABLE_HEADER):
             return ("".join(f"{line}\n" for line in self._table()),)
@@ -397,9 +366,9 @@ class GoAnswers(Answers):
 
     def remove(self, _path: str) -> Sequence[int]:
         """A failure is logged at once."""
-        if self.matcher.next is None and self._begins("Failed to remove PID file"):
+        if self.matcher.next is None and self._begins(m.PID_FILE_STAYS):
             return (0, *self._numbers())
-        return self._numbers() if self._said("Failed to remove PID file") else (0,)
+        return self._numbers() if self._said(m.PID_FILE_STAYS) else (0,)
 
     def unload(self, module: str) -> Sequence[int]:
         """A failure is logged at once, nouveau's is the last line."""
@@ -415,7 +384,7 @@ class GoAnswers(Answers):
         number = self._stuck().get(path, errno.EINVAL)
         if self.matcher.next is None:
             return (0, number) if self.matcher.started or self.found.failed or self._begins(m.RETRYING_WITH_DRAIN) else (0,)
-        return (0,) if self._said("Successfully unmounted") else (number,)
+        return (0,) if self._said(m.UNMOUNTED) else (number,)
 
     def mount_points(self) -> Sequence[Sequence[str] | int]:
         """Those that could not be unmounted."""
@@ -469,7 +438,7 @@ class GoAnswers(Answers):
 
     def operand_pods(self, app: str) -> Sequence[Sequence[Object] | Stay | Failure]:
         """They go, or they stay for five minutes, or cannot be listed."""
-        named = app in _FIRST_WAITS or self.matcher.started or self._begins("Failed to wait for")
+        named = app in _FIRST_WAITS or self.matcher.started or self._begins(m.FAILED_TO_WAIT_FOR_OPERAND)
         if not self._may_fail() or not named:
             return ((),)
         stay = Stay((pod(_NAMESPACE, app),))
@@ -494,7 +463,7 @@ class GoAnswers(Answers):
         if self._said(m.NO_GPU_PODS):
             return ((),)
         evicted = tuple(gpu_pod(*_parted(name)) for name in self.found.gpu_pods)
-        if self._said("GPU pod - "):
+        if self._said(m.GPU_POD):
             return (evicted,)
         if self._said(m.CANNOT_DELETE_ALL):
             stuck = self._stuck_pods(
@@ -511,7 +480,7 @@ class GoAnswers(Answers):
         """Before the beginning of the log: there were none, some that went, or something failed."""
         some = tuple(gpu_pod(*_parted(name)) for name in self.found.gpu_pods) or (gpu_pod("default", "gpu-pod"),)
         seen: list[Sequence[Object] | Stay | Failure] = [()]
-        if self._begins("GPU pod - ", m.DELETING_GPU_PODS) or self.found.gpu_pods:
+        if self._begins(m.GPU_POD, m.DELETING_GPU_PODS) or self.found.gpu_pods:
             seen.append(some)
         if self._begins(m.CANNOT_DELETE_ALL, "error reported by drain helper"):
             texts = (entry.message for entry in self.matcher.entries if entry.message.startswith("error reported by"))

@@ -34,7 +34,7 @@ _MOST_ANCHORS: Final = 2000
 """So many lines are learned from."""
 _MOST_FORMS: Final = 32
 _LONGEST_PREFIX: Final = 300
-_LONGEST_LINE: Final = 2**15
+LONGEST_LINE: Final = 2**15
 """Of a line so much is looked at; driver-manager prints none that is nearly so long."""
 
 
@@ -102,7 +102,7 @@ def _form(prefix: str) -> str:
 
 def _outer(physical: str) -> tuple[str, bool, str]:
     """A line without what has a known form; is it a part of one that goes on; the container it names, "" for none."""
-    line = without_colours(physical.rstrip("\r")[:_LONGEST_LINE])
+    line = without_colours(physical.rstrip("\r")[:LONGEST_LINE])
     is_part, container = False, ""
     if line[:1] == "{":
         line, is_part = _of_json(line)

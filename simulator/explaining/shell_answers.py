@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from simulator import labels
+from simulator.explaining.log_answers import LogAnswers
 from simulator.explaining.matching import Matcher
 from simulator.explaining.text import RAW, Entry, squeezed
-from simulator.explore.answers import Answers, Failure, Stay, gpu_pod, pod
+from simulator.explore.answers import Failure, Stay, gpu_pod, pod
 from simulator.kube.clientset import Object
 from simulator.manager.shell import messages as m
 from simulator.manager.shell.script import NODE_TYPE
@@ -91,39 +92,16 @@ def harvest(entries: Sequence[Entry], raws: Iterable[Entry]) -> ShellHarvest:
     return found
 
 
-class ShellAnswers(Answers):
+class ShellAnswers(LogAnswers):
     """The domain of each question, for one run that is held against a log."""
 
     def __init__(self, matcher: Matcher, found: ShellHarvest, entered: Callable[[], Sequence[str]]) -> None:
-        self.matcher = matcher
+        super().__init__(matcher, entered)
         self.found = found
-        self._entered = entered
-        self._attempts = 0
-
-    def _said(self, *starts: str) -> bool | None:
-        entry = self.matcher.next
-        return None if entry is None else squeezed(entry.message).startswith(tuple(squeezed(start) for start in starts))
 
     def _ever(self, text: str) -> bool:
         key = squeezed(text.partition("%")[0])
         return any(line.startswith(key) for line in self.found.said)
-
-    def _unless(self, usual: Any, *starts: str, other: Any) -> Sequence[Any]:
-        said = self._said(*starts)
-        if said is not None:
-            return (other,) if said else (usual,)
-        first = squeezed(self.matcher.entries[0].message) if self.matcher.entries else ""
-        if self.matcher.started or first.startswith(tuple(squeezed(start) for start in starts)):
-            return (usual, other)
-        return (usual,)
-
-    def _yes_if(self, *starts: str) -> Sequence[bool]:
-        usual, other = False, True
-        return self._unless(usual, *starts, other=other)
-
-    def _no_if(self, *starts: str) -> Sequence[bool]:
-        usual, other = True, False
-        return self._unless(usual, *starts, other=other)
 
     # --- settings -----------------------------------------------------------------------------------------------
 
@@ -139,7 +117,7 @@ class ShellAnswers(Answers):
             case "ENABLE_GPU_POD_EVICTION":
                 return ("false" if self.found.said & {squeezed(m.EVICTION_DISABLED % self.found.node)} else "true",)
             case "GPU_DIRECT_RDMA_ENABLED":
-                return self._unless("false", "Mellanox device found", m.NO_MELLANOX, other="true")
+                return self._unless("false", m.MELLANOX_FOUND, m.NO_MELLANOX, other="true")
             case "USE_HOST_MOFED":
                 return ("false", "true") if self.matcher.started else ("false",)
             case "NODE_LABEL_FOR_GPU_POD_EVICTION":

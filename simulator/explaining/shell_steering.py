@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from simulator.explaining.matching import Cut, Departed, Matcher
+from simulator.config import UNINSTALL_DRIVER
+from simulator.explaining.matching import Matcher
 from simulator.explaining.shell_answers import UNSEEN, ShellAnswers, ShellHarvest
-from simulator.explaining.steering import ONCE, ActiveClock, Chance, Decision, Effects, Recorder, Run, effects_of
+from simulator.explaining.steering import ActiveClock, Chance, Decision, Output, Recorder, Run, effects_of, hold
 from simulator.explaining.text import ROW
 from simulator.explore.choosing import Chooser
 from simulator.explore.lazy import LazyCluster, LazyHost, LazyVariables
@@ -77,13 +78,12 @@ def _traced(script: type[Script]) -> type[Script]:
     return type("SteeredScript", (script,), noted)
 
 
-class _Output:
-    """The script's streams: standard output is held against the log, standard error stands beside it."""
+class _Output(Output):
+    """The script's streams: standard output is held against the log, all else stands beside it."""
 
     def __init__(self, matcher: Matcher, chooser: Chooser, recorder: Recorder, run: Run) -> None:
-        self._matcher, self._chooser, self._recorder, self._run = matcher, chooser, recorder, run
+        super().__init__(matcher, chooser, recorder, run)
         self._begun = ""
-        self.effects: Callable[[], Effects] = Effects
 
     def log(self, _level: str, message: str) -> None:
         self._matcher.aside(message)
@@ -94,22 +94,7 @@ class _Output:
             if line.startswith(("evicting pod ", UNSEEN)) or ROW.match(line):
                 self._matcher.aside(line)
             elif line:
-                self._line(line)
-
-    def _line(self, line: str) -> None:
-        matcher = self._matcher
-        if not matcher.started:
-            if not matcher.fits("", line):
-                return
-            if not ONCE.match(line) and not self._chooser.choose("begins", (True, False), free=True):
-                return
-            matcher.started = True
-        matcher.see("", line)
-        run, recorder = self._run, self._recorder
-        run.at_last_line = len(recorder.decisions)
-        run.open_steps = tuple(recorder.stack)
-        run.acted_since = False
-        run.effects_at_last_line = self.effects()
+                super().log("", line)
 
     def stderr(self, text: str) -> None:
         self._matcher.aside(text)
@@ -166,26 +151,19 @@ def steer(flow: ShellFlow, matcher: Matcher, found: ShellHarvest, chooser: Choos
     ports = ShellPorts(host, cluster, ActiveClock(run), output, Chance())
     output.effects = lambda: effects_of(host, cluster)
     env = LazyVariables(chooser, answers)
-    cut = False
-    try:
+
+    def main() -> int:
         traced = _traced(flow.script)  # type: ignore[arg-type]  # classes can be hashed
         script = make_script(traced, flow.libraries, env, ports, lambda: "", lambda: "")
-        script.recorder = recorder  # type: ignore[attr-defined]
+        script.recorder = recorder  # type: ignore[attr-defined]  # the traced methods look for it there
         try:
-            script.main(("uninstall_driver",) if found.refused != "usage" else ())
+            script.main((UNINSTALL_DRIVER,) if found.refused != "usage" else ())
         except Exit as ended:
-            run.exit_code = ended.code
-    except Cut:
-        cut = True
-    except Departed:
-        run.position, run.expected = matcher.position, matcher.expected
+            return ended.code
+
+    hold(run, matcher, main)
+    if not run.fits:
         return run
-    run.position = matcher.position
-    if not matcher.started or not matcher.exhausted:
-        return run
-    run.fits = True
-    if cut:
-        run.exit_code = None
     run.decisions = tuple(recorder.decisions)
     run.effects = effects_of(host, cluster)
     return run

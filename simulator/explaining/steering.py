@@ -167,14 +167,14 @@ def _noted(name: str, inner: Callable[..., Any], recorder_of: Callable[[Any], Re
 @lru_cache(maxsize=32)
 def _traced(steps: type[DriverManager], client: type[KubeClient]) -> tuple[type[DriverManager], type[KubeClient]]:
     def of(self: Any) -> Recorder:
-        return self.recorder  # type: ignore[no-any-return]  # set by _start
+        return self.recorder  # type: ignore[no-any-return]  # set by _main
 
     noted = {name: _noted(name, getattr(steps, name), of) for name in _DECIDING if hasattr(steps, name)}
     asked = {name: _noted(name, getattr(client, name), of) for name in _ASKED}
     return type("Steered", (steps,), noted), type("SteeredClient", (client,), asked)
 
 
-ONCE: Final = re.compile(
+_ONCE: Final = re.compile(
     "Starting driver|Fetching current|Getting current value|Current value of|Shutting down|Checking if|Host driver|The NVIDIA driver is"
     "|NVIDIA GPU driver is|Cordoning|Draining|Identifying|Unbinding|Successfully un(?:installed|loaded)|GPUDirectRDMA|Mellanox|No Mellanox"
     "|DRIVER_CONFIG_DIGEST|No previous|No NVIDIA driver|No GPU pods|Deleting GPU|Cannot delete|Attempting|Driver uninstallation|failed to"
@@ -182,14 +182,15 @@ ONCE: Final = re.compile(
 """Lines that no run prints twice."""
 
 
-class _Output:
-    """The program's streams, held against the log."""
+class Output:
+    """The program's streams: what it logs is held against the log, all else stands beside it."""
 
     def __init__(self, matcher: Matcher, chooser: Chooser, recorder: Recorder, run: Run) -> None:
         self._matcher, self._chooser, self._recorder, self._run = matcher, chooser, recorder, run
         self.effects: Callable[[], Effects] = Effects
 
     def log(self, level: str, message: str) -> None:
+        """A line, which has to be the log's next. Raises Departed or Cut."""
         matcher = self._matcher
         if not matcher.started:
             if not matcher.fits(level, message) or not self._begins(message):
@@ -204,9 +205,10 @@ class _Output:
 
     def _begins(self, message: str) -> bool:
         """Does the log begin here? A line that a run prints once leaves no choice."""
-        return bool(ONCE.match(message)) or self._chooser.choose("begins", (True, False), free=True)
+        return bool(_ONCE.match(message)) or self._chooser.choose("begins", (True, False), free=True)
 
     def stdout(self, text: str) -> None:
+        """What comes in no fixed order with the log."""
         self._matcher.aside(text)
 
     stderr = stdout
@@ -220,32 +222,33 @@ class Chance:
         return 0.5
 
 
+def hold(run: Run, matcher: Matcher, main: Callable[[], int]) -> None:
+    """Note how `main` ends (its exit code; None where the log ends first), how far it fits the log, and whether to its end."""
+    try:
+        run.exit_code = main()
+    except Cut:
+        pass
+    except Departed:
+        run.position, run.expected = matcher.position, matcher.expected
+        return
+    run.position = matcher.position
+    run.fits = matcher.started and matcher.exhausted
+
+
 def steer(flow: Flow, matcher: Matcher, found: Harvest, chooser: Chooser) -> Run:
     """Run a release once. The matcher says where it departs from the log."""
     run = Run(fits=False, exit_code=None)
     recorder = Recorder()
-    output = _Output(matcher, chooser, recorder, run)
+    output = Output(matcher, chooser, recorder, run)
     chooser.is_bounded = lambda: not matcher.started
     answers = GoAnswers(matcher, found, recorder.entered)
     clock = ActiveClock(run)
     host = _Host(chooser, answers, run)
     cluster = _Cluster(chooser, answers, recorder.asker, run)
     output.effects = lambda: effects_of(host, cluster)
-    cut = False
-    try:
-        run.exit_code = _main(flow, chooser, answers, (host, cluster, clock, output), recorder)
-    except Cut:
-        cut = True
-    except Departed:
-        run.position, run.expected = matcher.position, matcher.expected
+    hold(run, matcher, lambda: _main(flow, chooser, answers, (host, cluster, clock, output), recorder))
+    if not run.fits:
         return run
-    run.position = matcher.position
-    if not matcher.started or not matcher.exhausted:
-        run.expected = ""
-        return run
-    run.fits = True
-    if cut:
-        run.exit_code = None
     known = matcher.known
     run.decisions = tuple(Decision(step, subject, known(answer)) for step, subject, answer in recorder.decisions)
     run.effects = effects_of(host, cluster)
@@ -309,7 +312,7 @@ def _main(flow: Flow, chooser: Chooser, answers: GoAnswers, ports: tuple[Any, ..
     log_owner = Log(output)
     kube = client_type(clientset, clock, output, Chance(), log_owner)
     steps = steps_type(settings, LazyVariables(chooser, answers), host, clock, output, kube)
-    kube.recorder = steps.recorder = recorder  # type: ignore[attr-defined]
+    kube.recorder = steps.recorder = recorder  # type: ignore[attr-defined]  # the traced methods look for it there
     try:
         if command == UNINSTALL_DRIVER:
             steps.uninstall_driver()

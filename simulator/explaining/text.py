@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from simulator import messages
-from simulator.explaining.prefixes import Prefixes, without_colours
+from simulator.explaining.prefixes import LONGEST_LINE, Prefixes, without_colours
 from simulator.manager.shell import messages as shell_messages
 
 LOG: Final = "log"
@@ -237,7 +237,7 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
     for number, physical in enumerate(text.split("\n"), start=1):
         line, is_part = prefixes.bare(physical)
         if partial:
-            line, start = partial + line, begun
+            line, start = (partial + line if len(partial) < LONGEST_LINE else partial), begun
         else:
             start = number
         if is_part:
@@ -269,7 +269,7 @@ _OPENER: Final = re.compile(
     r"evicting pod |error when evicting |panic: "
 )
 _HEADED: Final = re.compile(r"time=|(?:INFO|WARN|ERRO|FATA)\[")
-_MOST_PARTS: Final = 12
+_MOST_PARTS: Final = 40
 """A message is broken into no more parts."""
 _WIDEST: Final = 400
 """Columns of a terminal."""
@@ -297,7 +297,7 @@ def unwrapped(text: str) -> Iterator[str]:
             hard.append(line)
         first = line.split(" ", 1)[0]
         fits_not = not is_new and bool(soft[-1].strip()) and room < len(first) + 1
-        if (may_continue and is_open and parts < _MOST_PARTS) or fits_not:
+        if parts < _MOST_PARTS and (fits_not or (may_continue and is_open)):
             soft[-1] = _joined(soft[-1], line)
             parts += 1
         else:

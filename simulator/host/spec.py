@@ -139,6 +139,10 @@ class Package:
 
     version: str = ""
     status: str = "ii"
+    auto: bool | None = None
+    """Did it come along with another, so that `apt autoremove` may take it? None: not known."""
+    depends: str | None = None
+    """What it needs, as dpkg's field Depends has it; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,9 +350,14 @@ def _os(place: Place | None) -> dict[str, str]:
 def _package(place: Place) -> Package:
     if isinstance(place.value, str):
         return Package(place.text())
-    place.mapping(("version", "status"))
-    status = place.get("status")
-    return Package(_text(place, "version"), status.choice("ii", "hi", "rc", "un", "iF", "iU") if status else "ii")
+    place.mapping(("version", "status", "auto", "depends"))
+    status, auto, depends = (place.get(key) for key in ("status", "auto", "depends"))
+    return Package(
+        _text(place, "version"),
+        status.choice("ii", "hi", "rc", "un", "iF", "iU") if status else "ii",
+        auto.boolean() if auto else None,
+        depends.text() if depends else None,
+    )
 
 
 def pci_address(place: Place) -> str:

@@ -1,4 +1,7 @@
-"""The packages of a root that have to do with GPUs: what dpkg's database says, or rpm's if it is of the newer form."""
+"""The packages of a root that have to do with GPUs: what dpkg's database says, or rpm's if it is of the newer form.
+
+Of dpkg's also those that depend on one of these, whatever their names; what each needs; and which apt took along by itself.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,15 @@ from typing import Final
 from simulator.host.spec import Package
 from simulator.importing.roots import Root, resolve
 
-_NAMES: Final = re.compile(r"nvidia|cuda|gdrdrv|gdrcopy|doca|mlnx|ofed|rdma|ibverbs|nv-peer|nvlsm")
+_NAMES: Final = re.compile(
+    r"nvidia|cuda|gdrdrv|gdrcopy|gdrapi|doca|mlnx|ofed|rdma|ibverbs|nv-peer|nvlsm|mft|knem|xpmem|^dkms$|^datacenter-gpu-manager"
+)
 _DPKG: Final = "/var/lib/dpkg/status"
 _DPKG_PARTS: Final = "/var/lib/dpkg/status.d"
 """Images without a package manager have a file for each package."""
+_MARKS: Final = "/var/lib/apt/extended_states"
 _RPM: Final = ("/usr/lib/sysimage/rpm/rpmdb.sqlite", "/var/lib/rpm/rpmdb.sqlite")
+_FIELD: Final = re.compile(r"^(Package|Status|Version|Architecture|Pre-Depends|Depends|Auto-Installed): *(\S.*)$", re.MULTILINE)
 _LARGEST: Final = 64 << 20
 _MOST: Final = 10_000
 _LONGEST: Final = 255
@@ -44,19 +51,32 @@ def installed(root: Root) -> dict[str, Package]:
 def _dpkg(root: Root) -> dict[str, Package]:
     folder = resolve(root, _DPKG_PARTS).path
     paths = [_DPKG, *(f"{folder}/{name}" for name in root.names(folder) if not name.endswith(".md5sums"))]
+    paragraphs = [fields for path in paths for fields in _paragraphs(root, path) if len(fields.get("Package", "")) <= _LONGEST]
+    names = {fields["Package"] for fields in paragraphs if _NAMES.search(fields.get("Package", ""))}
+    auto = {fields.get("Package", "") for fields in _paragraphs(root, _MARKS) if fields.get("Auto-Installed") == "1"}
+    knows_marks = bool(root.read(resolve(root, _MARKS).path, 1))
     out: dict[str, Package] = {}
-    for path in paths:
-        text = root.read(resolve(root, path).path, _LARGEST).decode("utf-8", "replace")
-        for paragraph in text.split("\n\n"):
-            fields = dict(re.findall(r"^(Package|Status|Version|Architecture): *(\S.*)$", paragraph, re.MULTILINE))
-            name = fields.get("Package", "")
-            if not _NAMES.search(name) or len(name) > _LONGEST:
-                continue
-            words = fields.get("Status", "install ok installed").split()
-            status = _STATES.get(words[-1], "ii")
-            key = name if name not in out else f"{name}:{fields.get('Architecture', '')}"
-            out[key] = Package(fields.get("Version", ""), "hi" if status == "ii" and words[0] == "hold" else status)
+    for fields in paragraphs:
+        name, depends = fields.get("Package", ""), ", ".join(fields[key] for key in ("Pre-Depends", "Depends") if key in fields)
+        if name not in names and not names.intersection(re.split(r"[^a-z0-9+.-]+", depends)):
+            continue
+        words = fields.get("Status", "install ok installed").split()
+        status = _STATES.get(words[-1], "ii")
+        key = name if name not in out else f"{name}:{fields.get('Architecture', '')}"
+        is_there = status not in {"un", "rc"}
+        out[key] = Package(
+            fields.get("Version", ""),
+            "hi" if status == "ii" and words[0] == "hold" else status,
+            (name in auto) if is_there and knows_marks else None,
+            depends if is_there else None,
+        )
     return out
+
+
+def _paragraphs(root: Root, path: str) -> Iterator[dict[str, str]]:
+    text = root.read(resolve(root, path).path, _LARGEST).decode("utf-8", "replace")
+    for paragraph in text.split("\n\n"):
+        yield dict(_FIELD.findall(paragraph))
 
 
 def _rpm(root: Root) -> dict[str, Package]:

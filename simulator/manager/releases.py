@@ -127,6 +127,12 @@ class ShellFlow(NamedTuple):
     """Programs of the image beside chroot and vfio-manage -> where they are."""
 
 
+def is_since(release: str, first: str) -> bool:
+    """Is a release `first` or a later one? Raises ValueError for an unknown one."""
+    tags = list(RELEASES)
+    return tags.index(release) >= tags.index(first)
+
+
 def resolve(tag: str, *, without: frozenset[str] = frozenset(), what_if: str = "") -> Flow | ShellFlow:
     """Resolve any release. Raises KeyError for an unknown tag or what-if, and for a what-if on a shell release."""
     if tag in GO_RELEASES:

@@ -5,15 +5,20 @@ package takes files and modules from the disk at once, and nothing from memory; 
 configuration say, for each device that is found. NVIDIA's rule for udev then loads the driver's other modules, blacklisted
 or not.
 
-Leaves out the initramfs as a disk of its own, a bootloader's other kernels, and drivers that are bound by
-`vfio-pci.ids=`. Source: udev and kmod by experiment; nvidia-installer's uninstall.c; debian/ of the driver's packages.
+Each kernel has an initramfs: modules and modprobe's configuration as they were when it was built. It is looked at first. The
+driver's modules are in one if the hook of Ubuntu's packages put them there, or /etc/initramfs-tools/modules names them; what is
+named there is loaded explicitly. A kernel that was not there before gets its modules and its initramfs when it is installed.
+
+Leaves out drivers that are bound by `vfio-pci.ids=`, and modules of RDMA's packages. Source: udev, kmod and initramfs-tools by
+experiment; nvidia-installer's uninstall.c; debian/ of the driver's packages.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from simulator.host import modprobe
@@ -21,6 +26,7 @@ from simulator.host.fake import KERNEL, FakeHost
 from simulator.host.spec import NVIDIA as GPU_VENDOR
 from simulator.host.spec import File, HostSpec, Module
 from simulator.host.tree import container_path
+from simulator.node import apt
 from simulator.node import packages as parts
 from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import PCI_IDS
@@ -31,12 +37,22 @@ from simulator.scenario import IN_POD_FILES
 
 NOUVEAU: Final = "nouveau"
 NVIDIA: Final = "nvidia"
-_GPU_MODULES: Final = frozenset({NOUVEAU, *parts.DRIVER_MODULES})
-_BOUND_BY_HAND: Final = frozenset({"vfio_pci", "vfio_pci_core", "vfio", "vfio_iommu_type1", "nvgrace_gpu_vfio_pci"})
-"""Modules that nothing loads at boot."""
+_NOT_AT_BOOT: Final = frozenset({NOUVEAU, "vfio_pci", "vfio_pci_core", "vfio", "vfio_iommu_type1", "nvgrace_gpu_vfio_pci"})
+"""Modules that are not there again after a boot just because they were before."""
 _VOLATILE: Final = ("/run/", "/sys/", "/proc/")
 _KERNEL_S: Final = ("/proc/cmdline", "/proc/sys/")
 """What the bootloader and sysctl bring back."""
+_INITRD: Final = "/boot/initrd.img-"
+_FORCED: Final = "/etc/initramfs-tools/modules"
+
+
+@dataclass(frozen=True, slots=True)
+class Initramfs:
+    """What a kernel starts with: the driver's modules that are in it, those it loads by name, and modprobe's configuration."""
+
+    modules: tuple[str, ...]
+    forced: tuple[str, ...]
+    configuration: tuple[File, ...]
 
 
 class Machine:
@@ -48,9 +64,17 @@ class Machine:
         self.spec = spec
         """What is on the disk, and what is in the machine."""
         self._described = {module.name: module for module in spec.modules}
+        self._driver_s = {user for module in spec.modules if module.name in parts.DRIVER_MODULES for user in module.used_by}
+        self._driver_s |= set(parts.DRIVER_MODULES)
+        """Modules that are there only with the driver: its own, and those that use them."""
+        self._built_by_dkms = tuple(module for module in spec.installable if module in parts.DRIVER_MODULES) or parts.DRIVER_MODULES
         self._pod_exists = pod_exists
         self.live = self._start(spec)
         """The running host. Each boot makes another one."""
+        kernels = {file.path.removeprefix(_INITRD) for file in spec.files if file.path.startswith(_INITRD)}
+        self._installable = dict.fromkeys({*kernels, self.kernel}, spec.installable)
+        """Kernel -> the modules that are on the disk for it."""
+        self._initramfs = {kernel: self._built(kernel) for kernel in self._installable}
 
     def _start(self, spec: HostSpec) -> FakeHost:
         host = with_vfio_files(spec)
@@ -89,22 +113,59 @@ class Machine:
             )
             self.live.tree.remove_tree(container_path(path))
 
-    def purge(self, patterns: Iterable[str]) -> tuple[str, ...]:
-        """`apt purge` of the installed packages that match: which they were. Raises InputError for a pattern that matches none."""
+    def purge(self, patterns: Iterable[str]) -> apt.Transaction:
+        """`apt purge` of the installed packages that match. Raises InputError for a pattern that matches none."""
         before = self.spec.packages
         for pattern in (wanted := tuple(patterns)):
             if not parts.matching(before, (pattern,)):
                 raise InputError("", "", f'no package "{pattern}" is installed on {self.spec.name}', nearest(pattern, before))
-        gone = parts.matching(before, wanted)
-        self.spec = replace(self.spec, packages={name: package for name, package in before.items() if name not in gone})
+        done = apt.removal(before, parts.matching(before, wanted))
+        self._carry_out(done, purge=True)
+        return done
+
+    def autoremove(self) -> apt.Transaction:
+        """`apt autoremove`."""
+        done = apt.Transaction((), apt.autoremovable(self.spec.packages))
+        self._carry_out(done, purge=False)
+        return done
+
+    def mark_manual(self, names: Iterable[str]) -> None:
+        """`apt-mark manual`: these were asked for. Raises InputError for one that is not installed."""
+        packages = dict(self.spec.packages)
+        for name in names:
+            if name not in packages or not apt.is_there(packages[name]):
+                raise InputError("", "", f'no package "{name}" is installed on {self.spec.name}', nearest(name, packages))
+            packages[name] = replace(packages[name], auto=False)
+        self.spec = replace(self.spec, packages=packages)
+
+    def _carry_out(self, done: apt.Transaction, *, purge: bool) -> None:
+        before = self.spec.packages
+        self.spec = replace(self.spec, packages=apt.carried_out(before, done, purge=purge))
         lost = [part for part in parts.PARTS if parts.brings(before, part) and not parts.brings(self.spec.packages, part)]
         if parts.NVIDIA_SMI in lost:
             self.remove(self._programs_named("nvidia-smi"))
         if parts.MODULES in lost:
             self._remove_modules()
+            self.remove([parts.DKMS_TREE])
         if parts.CONFIGURATION in lost:
             self.remove(parts.CONFIGURATION_FILES)
-        return gone
+            self.update_initramfs(every=False)  # what the package's postrm does
+
+    def update_initramfs(self, *, every: bool = True) -> tuple[str, ...]:
+        """`update-initramfs -u -k all`; without `every`, `-u`, which renews the newest kernel's: whose were renewed."""
+        kernels = sorted(self._initramfs, key=_version)
+        renewed = tuple(kernels if every else kernels[-1:])
+        self._initramfs.update({kernel: self._built(kernel) for kernel in renewed})
+        return renewed
+
+    def _built(self, kernel: str) -> Initramfs:
+        files = self.spec.files
+        named = {word.replace("-", "_") for file in files if file.path == _FORCED for word in file.text.split()}
+        has_hook = parts.brings(self.spec.packages, parts.INITRAMFS_HOOK)
+        mine = [name for name in self._installable[kernel] if name in parts.DRIVER_MODULES]
+        forced = tuple(name for name in mine if name in named)
+        configuration = tuple(file for file in files if posixpath.dirname(file.path) in modprobe.DIRECTORIES)
+        return Initramfs(tuple(mine) if has_hook else forced, forced, configuration)
 
     def nvidia_uninstall(self) -> tuple[str, ...]:
         """`nvidia-uninstall -s`: the .run installer's files, and the modules, those in memory too: which it could unload.
@@ -115,7 +176,7 @@ class Machine:
             raise InputError("", "", f"{self.spec.name} has no nvidia-uninstall", "purge the packages instead")
         for name in parts.INSTALLER_PROGRAMS:
             self.remove(self._programs_named(name))
-        self.remove(parts.INSTALLER_FILES)
+        self.remove((*parts.INSTALLER_FILES, parts.DKMS_TREE))
         self._remove_modules()
         unloaded = []
         for module in parts.DRIVER_MODULES:
@@ -137,18 +198,21 @@ class Machine:
     def _keep_modules(self, installable: tuple[str, ...]) -> None:
         self.spec = replace(self.spec, installable=installable)
         self.live.commands.installable.intersection_update(installable)
+        for kernel, modules in self._installable.items():
+            self._installable[kernel] = tuple(module for module in modules if module in installable)
 
     # --- booting ---------------------------------------------------------------------------------------------
 
     def reboot(self, kernel: str = "") -> None:
-        """Down and up again, into another kernel if one is named."""
-        if kernel and kernel != self.kernel:
-            installable = self.spec.installable
-            if not parts.builds_modules(self.spec.packages):
-                installable = tuple(module for module in installable if module not in parts.DRIVER_MODULES)
-            self.spec = replace(self.spec, os={**self.spec.os, "kernel": kernel}, installable=installable)
-        spec = self.spec
-        kept = {module.name for module in spec.modules} - _GPU_MODULES - _BOUND_BY_HAND
+        """Down and up again, into another kernel if one is named; one that is not there is installed first."""
+        kernel = kernel or self.kernel
+        if kernel not in self._installable:
+            modules = tuple(module for module in self.spec.installable if module not in parts.DRIVER_MODULES)
+            self._installable[kernel] = (*modules, *(self._built_by_dkms if parts.builds_modules(self.spec) else ()))
+            self._initramfs[kernel] = self._built(kernel)
+        os = self.spec.os if kernel == self.kernel else {**self.spec.os, "kernel": kernel}
+        spec = self.spec = replace(self.spec, os=os, installable=self._installable[kernel])
+        kept = {module.name for module in spec.modules} - self._driver_s - _NOT_AT_BOOT
         self.spec = replace(
             spec,
             modules=_held_by(kept, spec.modules),
@@ -157,30 +221,48 @@ class Machine:
             files=tuple(file for file in spec.files if not file.path.startswith(_VOLATILE) or file.path.startswith(_KERNEL_S)),
         )
         self.live = self._start(self.spec)
-        module = self._found_by_udev()
-        if module:
-            self.spec = self._with_driver(module)
-            self.live = self._start(self.spec)
+        early = self._initramfs[kernel]
+        first = self._start(replace(self.spec, installable=early.modules, files=self._early_files(early)))
+        for host, forced in ((first, early.forced), (self.live, ())):
+            module = self._found_by_udev(host, forced)
+            if module:
+                self.spec = self._with_driver(module, {host, self.live})
+                self.live = self._start(self.spec)
+                return
 
-    def _found_by_udev(self) -> str:
+    def _early_files(self, early: Initramfs) -> tuple[File, ...]:
+        return (*early.configuration, *(file for file in self.spec.files if file.path.startswith(_KERNEL_S)))
+
+    def _found_by_udev(self, host: FakeHost, forced: Collection[str] = ()) -> str:
         """The module that is loaded for the GPUs, "" for none. Nouveau comes first; NVIDIA's driver leaves alone what is taken."""
-        commands, tree = self.live.commands, self.live.tree
+        commands = host.commands
         if not any(function.is_gpu for function in self.spec.pci):
             return ""
-        loads = (module for module in (NOUVEAU, NVIDIA) if commands.can_load(module) and not modprobe.is_blacklisted(tree, module))
+        if forced and commands.can_load(NVIDIA):  # each of the others needs it
+            return NVIDIA
+        loads = (
+            module for module in (NOUVEAU, NVIDIA) if commands.can_load(module) and not modprobe.is_blacklisted(host.tree, module)
+        )
         return next(loads, "")
 
-    def _with_driver(self, module: str) -> HostSpec:
-        """The host with the module that took its GPUs; NVIDIA's with those that its rule for udev loads then."""
+    def _with_driver(self, module: str, hosts: Collection[FakeHost]) -> HostSpec:
+        """The host with the module that took its GPUs; NVIDIA's with those that udev and services load then from these roots."""
         loaded = {module}
         if module == NVIDIA:
-            loaded |= {name for name in self._described if name in parts.DRIVER_MODULES and self.live.commands.can_load(name)}
+            loaded |= {
+                name for name in self._described if name in self._driver_s and any(host.commands.can_load(name) for host in hosts)
+            }
         known = [
             replace(self._described.get(name, Module(name)), version="") for name in (*self._described, module) if name in loaded
         ]
         pci = tuple(replace(function, driver=module if function.is_gpu else function.driver) for function in self.spec.pci)
         names = loaded | {other.name for other in self.spec.modules}
         return replace(self.spec, modules=_held_by(names, (*dict.fromkeys(known), *self.spec.modules)), pci=pci)
+
+
+def _version(kernel: str) -> list[tuple[int, str]]:
+    """To sort by, numbers as numbers."""
+    return [(int(number or 0), rest) for number, rest in re.findall(r"(\d*)(\D*)", kernel)]
 
 
 def _held_by(names: Collection[str], modules: Iterable[Module]) -> tuple[Module, ...]:

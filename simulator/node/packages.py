@@ -3,8 +3,7 @@
 A host's description says which packages are installed and which files are there, not which package brought which file;
 by their names packages fall into a few parts, and a part is gone with the last package of it.
 
-Leaves out dependencies (what apt removes or installs beside what it was asked for), the archive's packages, and what is
-only configured. Source: debian/ of nvidia-graphics-drivers-580, yum-packaging-nvidia-driver, zypper-packaging.
+What apt removes or installs beside what it was asked for is `apt`'s business. Source: debian/ of nvidia-graphics-drivers-580, yum-packaging-nvidia-driver, zypper-packaging.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from simulator.host.spec import Package
+from simulator.host.spec import HostSpec, Package
 
 NVIDIA_SMI: Final = "nvidia-smi"
 MODULES: Final = "kernel modules"
+INITRAMFS_HOOK: Final = "the initramfs hook that takes the driver's modules"
 CONFIGURATION: Final = "modprobe's configuration"
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -39,6 +39,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
         "nvidia-*-kmp-*",
     ),
     CONFIGURATION: ("nvidia-kernel-common-*", "nvidia-kernel-support", "nvidia-kmod-common"),
+    INITRAMFS_HOOK: ("nvidia-kernel-common-*",),
 }
 """Part -> the packages that bring it, as patterns."""
 DRIVER_MODULES: Final = ("nvidia_vgpu_vfio", "nvidia_peermem", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")
@@ -51,6 +52,7 @@ CONFIGURATION_FILES: Final = (
 INSTALLER_PROGRAMS: Final = ("nvidia-smi", "nvidia-uninstall", "nvidia-installer")
 INSTALLER_FILES: Final = ("/var/lib/nvidia", "/etc/modprobe.d/nvidia-installer-disable-nouveau.conf")
 """What `nvidia-uninstall` removes beside libraries."""
+DKMS_TREE: Final = "/var/lib/dkms/nvidia"
 _GONE: Final = {"un", "rc"}
 
 
@@ -73,11 +75,12 @@ def brings(packages: Mapping[str, Package], part: str) -> bool:
     )
 
 
-def builds_modules(packages: Mapping[str, Package]) -> bool:
-    """Are the driver's modules built anew for a new kernel (DKMS, akmods)?"""
-    return any(
+def builds_modules(host: HostSpec) -> bool:
+    """Are the driver's modules built anew for a new kernel (DKMS, akmods)? By a package, or a tree of DKMS's that is left over."""
+    paths = (*host.directories, *(file.path for file in host.files))
+    return any(f"{path}/".startswith(DKMS_TREE) for path in paths) or any(
         package.status not in _GONE
         and ("dkms" in name or name.startswith("akmod"))
-        and name.startswith(("nvidia", "kmod", "akmod"))
-        for name, package in packages.items()
+        and any(fnmatch.fnmatchcase(name, pattern) for pattern in PARTS[MODULES])
+        for name, package in host.packages.items()
     )

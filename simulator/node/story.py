@@ -17,6 +17,7 @@ from simulator.cluster.objects import Node as NodeSpec
 from simulator.gocompat import SECOND, Duration, GoError, parse_duration
 from simulator.host.spec import HostSpec, read_host
 from simulator.manager.charts import CHARTS
+from simulator.node.apt import Transaction
 from simulator.node.kubelet import Pace
 from simulator.node.node import REBOOT, Node
 from simulator.node.operator import NEW_SINCE, VARIANTS, Values
@@ -277,8 +278,42 @@ def _purge(step: Place) -> Act:
     patterns = _texts(step, "purge")
 
     def act(node: Node) -> str:
-        gone = node.machine.purge(patterns)
-        return f"apt purge {' '.join(patterns)}: {len(gone)} package{'s' if len(gone) > 1 else ''}"
+        return f"apt purge {' '.join(patterns)}: {_done(node.machine.purge(patterns))}"
+
+    return act
+
+
+def _done(transaction: Transaction) -> str:
+    count = len(transaction.remove)
+    removed = f"{count} package{'' if count == 1 else 's'}"
+    return f"{removed}, and installs {', '.join(transaction.install)}" if transaction.install else removed
+
+
+def _autoremove(step: Place) -> Act:
+    _must_be_true(step, "autoremove")
+
+    def act(node: Node) -> str:
+        return f"apt autoremove: {_done(node.machine.autoremove())}"
+
+    return act
+
+
+def _mark_manual(step: Place) -> Act:
+    names = _texts(step, "mark_manual")
+
+    def act(node: Node) -> str:
+        node.machine.mark_manual(names)
+        return f"apt-mark manual {' '.join(names)}"
+
+    return act
+
+
+def _update_initramfs(step: Place) -> Act:
+    every = step.need("update_initramfs", "write all or newest").choice("all", "newest") == "all"
+
+    def act(node: Node) -> str:
+        renewed = node.machine.update_initramfs(every=every)
+        return f"update-initramfs -u{' -k all' if every else ''}: {', '.join(renewed)}"
 
     return act
 
@@ -381,6 +416,9 @@ _ACTS: Final[Mapping[str, Callable[[Place], Act]]] = {
     "label": _label,
     "cordon": _cordon,
     "purge": _purge,
+    "autoremove": _autoremove,
+    "mark_manual": _mark_manual,
+    "update_initramfs": _update_initramfs,
     "nvidia_uninstall": _uninstall,
     "write": _write,
     "remove": _remove,

@@ -269,7 +269,7 @@ def _waited_for_in_vain(run: Run) -> list[str]:
         return []
     waits = (*run.resolved.steps.waited_for, *(wait for _, wait in run.resolved.steps.waited_for_if_deployed))
     begun = [wait.app for line in run.outcome.log for wait in waits if line.message == m.WAITING_FOR_OPERAND % wait.name]
-    failed = says(run.outcome, "Failed to wait for")
+    failed = says(run.outcome, m.FAILED_TO_WAIT_FOR_OPERAND)
     hangs = run.outcome.exit_code is None and bool(run.outcome.log) and run.outcome.log[-1].message.endswith("to shutdown")
     return begun[-1:] if failed or hangs else []
 

@@ -10,7 +10,8 @@ from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.reading import node_patches
 from simulator.predicting.run import Run
 
-_FOREIGN_PAUSE: Final = "paused-for-"
+PAUSE: Final = "paused-for-"
+"""How a pause begins in a label's value, whoever paused the operand."""
 
 
 def cordon_answer(run: Run) -> CordonAnswer:
@@ -67,7 +68,7 @@ def kind_of(value: str | None) -> str:
             return "pre-installed"
     if labels.PAUSED in value:
         return "paused"
-    return "foreign pause" if _FOREIGN_PAUSE in value else "other"
+    return "foreign pause" if PAUSE in value else "other"
 
 
 def labels_answer(run: Run) -> LabelsAnswer:

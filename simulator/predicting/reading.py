@@ -10,7 +10,7 @@ from simulator.cluster.store import target
 from simulator.gocompat import SECOND, Duration
 from simulator.trace import ApiRequest, Event, LogLine, Outcome, StderrText, StdoutText
 
-DISPATCHED: Final = (200, 201, 202)
+_DISPATCHED: Final = (200, 201, 202)
 """Statuses of a request that had its effect."""
 
 
@@ -45,7 +45,7 @@ class PodRequest(NamedTuple):
     @property
     def is_done(self) -> bool:
         """Had it its effect?"""
-        return self.status in DISPATCHED
+        return self.status in _DISPATCHED
 
 
 def pod_request(event: Event) -> PodRequest | None:

@@ -28,6 +28,8 @@ from simulator.trace import Outcome
 from simulator.urfave import End
 from simulator.world import World
 
+CUSTOM_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
+"""The variable that names a label of one's own, to be paused with the operands'."""
 _SERVER: Final = Server("http://localhost", "localhost:80")
 
 
@@ -98,11 +100,11 @@ class Run:
 
     @property
     def custom_label(self) -> str:
-        """The label that NODE_LABEL_FOR_GPU_POD_EVICTION names, as the release takes it; "" if it names none."""
+        """The label that `CUSTOM_LABEL` names, as the release takes it; "" if it names none."""
         if isinstance(self.settings, Config):
             return self.settings.node_label_for_gpu_pod_eviction
         if self.settings is None and hasattr(self.resolved.script, "custom_label"):  # type: ignore[union-attr]  # a shell release
-            return self.variable("NODE_LABEL_FOR_GPU_POD_EVICTION").partition("=")[0]
+            return self.variable(CUSTOM_LABEL).partition("=")[0]
         return ""
 
     @property

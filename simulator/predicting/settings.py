@@ -11,14 +11,13 @@ from simulator.gocompat import format_duration
 from simulator.manager.releases import Flow, ShellFlow
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.predicting.answers import Setting, SettingsAnswer
-from simulator.predicting.events import knows_digest, policy_owns_eviction
-from simulator.predicting.run import Run
+from simulator.predicting.events import cluster_policy, knows_digest, policy_owns_eviction
+from simulator.predicting.run import CUSTOM_LABEL, Run
 from simulator.predicting.traps import traps
 from simulator.urfave import Flag
 
 EVICTION: Final = "ENABLE_GPU_POD_EVICTION"
 DRAIN: Final = "ENABLE_AUTO_DRAIN"
-CUSTOM_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 _SCRIPT_DEFAULTS: Final = {
     "NODE_NAME": "",
     "DRAIN_USE_FORCE": "false",
@@ -119,13 +118,12 @@ def _digest(run: Run) -> Iterator[Setting]:
 
 
 def _policy(run: Run) -> Iterator[Setting]:
-    for document in run.world.cluster.objects:
-        if document.get("kind") == "ClusterPolicy":
-            for path in _CLUSTER_POLICY:
-                found: Any = document.get("spec") or {}
-                for key in path:
-                    found = found.get(key) if isinstance(found, Mapping) else None
-                yield from _leaves(".".join(path), found)
+    policy = cluster_policy(run.world)
+    for path in _CLUSTER_POLICY:
+        found: Any = policy
+        for key in ("spec", *path):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        yield from _leaves(".".join(path), found)
 
 
 def _leaves(path: str, value: Any) -> Iterator[Setting]:

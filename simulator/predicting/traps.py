@@ -9,14 +9,14 @@ from simulator import labels
 from simulator.config import FLAGS, FORCE_REINSTALL, Config
 from simulator.gocompat import GoError, parse_duration
 from simulator.host.spec import MELLANOX
-from simulator.manager.releases import RELEASES, Flow
+from simulator.manager.releases import Flow, is_since
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
 from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.manager.whatif import WHAT_IFS
 from simulator.predicting.answers import Trap
-from simulator.predicting.events import knows_digest, policy_owns_eviction
+from simulator.predicting.events import cluster_policy, knows_digest, policy_owns_eviction
 from simulator.predicting.reading import pod_requests
-from simulator.predicting.run import Run
+from simulator.predicting.run import CUSTOM_LABEL, Run
 
 _EVER: Final = {
     **{flag.env: "v0.9.0" for flag in FLAGS},
@@ -26,7 +26,7 @@ _EVER: Final = {
 """Variable -> the first Go release that reads it."""
 _SHELL_SINCE: Final = {
     "ENABLE_GPU_POD_EVICTION": "v0.6.2",
-    "NODE_LABEL_FOR_GPU_POD_EVICTION": "v0.8.1",
+    CUSTOM_LABEL: "v0.8.1",
     "GPU_DIRECT_RDMA_ENABLED": "v0.8.1",
     "USE_HOST_MOFED": "v0.8.1",
 }
@@ -41,11 +41,6 @@ def traps(run: Run) -> Iterator[Trap]:
 
 def _is_go(run: Run) -> bool:
     return isinstance(run.resolved, Flow)
-
-
-def _since(release: str, first: str) -> bool:
-    tags = list(RELEASES)
-    return tags.index(release) >= tags.index(first)
 
 
 def _duration_without_unit(run: Run) -> Iterator[Trap]:
@@ -77,7 +72,7 @@ def _no_timeout(run: Run) -> Iterator[Trap]:
 
 
 def _custom_label(run: Run) -> Iterator[Trap]:
-    name = "NODE_LABEL_FOR_GPU_POD_EVICTION"
+    name = CUSTOM_LABEL
     given = run.world.env.get(name, "")
     if not given or not run.custom_label:
         return
@@ -103,7 +98,7 @@ def _custom_label_goes_first(run: Run) -> Iterator[Trap]:
     if behind and claimed and run.node_labels.get(run.custom_label):
         yield Trap(
             "custom-label-goes-first",
-            "NODE_LABEL_FOR_GPU_POD_EVICTION",
+            CUSTOM_LABEL,
             f"{', '.join(behind)} goes before the pods that hold GPU claims: if it is the DRA kubelet plugin, those cannot end"
             f" without it. Since v0.12.0 {labels.DRA_DRIVER} lets the plugin go last",
         )
@@ -151,7 +146,7 @@ def _unknown_variable(run: Run) -> Iterator[Trap]:
         if name not in run.world.env:
             continue
         since = _SHELL_SINCE.get(name, first if name in {FORCE_REINSTALL.env, DRIVER_CONFIG_DIGEST} else "")
-        if since and not _since(run.release, since):
+        if since and not is_since(run.release, since):
             yield Trap("unknown-to-this-release", name, f"{run.release} does not read {name}; the first that does is {since}")
     known = {flag.env for flag in run.resolved.flags} if isinstance(run.resolved, Flow) else set()
     for what_if in WHAT_IFS.values():
@@ -173,7 +168,7 @@ def _force_reinstall(run: Run) -> Iterator[Trap]:
 
 
 def _superseded(run: Run) -> Iterator[Trap]:
-    if not policy_owns_eviction(run.world) or (not _is_go(run) and not _since(run.release, "v0.6.2")):
+    if not policy_owns_eviction(run.world) or (not _is_go(run) and not is_since(run.release, "v0.6.2")):
         return
     yield Trap(
         "superseded-by-upgrade-policy",
@@ -182,7 +177,7 @@ def _superseded(run: Run) -> Iterator[Trap]:
         " ENABLE_GPU_POD_EVICTION and ENABLE_AUTO_DRAIN say; the operator's upgrade controller has to evict"
         f" (label {labels.UPGRADE_STATE}=upgrade-required asks it to)",
     )
-    if any(document.get("kind") == "ClusterPolicy" and _driver_disabled(document) for document in run.world.cluster.objects):
+    if _driver_disabled(cluster_policy(run.world)):
         yield Trap(
             "annotation-without-driver",
             labels.UPGRADE_ANNOTATION,

@@ -35,7 +35,7 @@ def ending(outcome: Outcome) -> str:
     return f"exit code {outcome.exit_code} after {span} s"
 
 
-def cause_of(run: Run) -> Cause:
+def _cause_of(run: Run) -> Cause:
     """Why a run does not end with exit code 0, as far as the program itself tells."""
     outcome = run.outcome
     if outcome.exit_code is None:
@@ -116,7 +116,7 @@ def _script_cause(run: Run) -> Cause:
 
 def decide(run: Run, answers: Answers, bound: Bound | None, next_try: str) -> Verdict:
     """The verdict. A run that ends with exit code 0 is not yet one that did what it is for."""
-    cause, how = cause_of(run), ending(run.outcome)
+    cause, how = _cause_of(run), ending(run.outcome)
     if not answers.driver.scheduled:
         cause = Cause.NO_POD
     elif cause is Cause.NONE:

@@ -9,12 +9,17 @@ from simulator.explaining.explanation import Explanation
 from simulator.explaining.steering import Decision
 from simulator.explaining.words import Account, accounts, sentence
 from simulator.reading import printable
+from simulator.snapshot.secrets import without_secrets
 
 _MOST_ACCOUNTS: Final = 6
 
 
 def explanation_lines(found: Explanation) -> Iterator[str]:
-    """For people."""
+    """For people. What the log says is told without what looks like a secret."""
+    yield from map(without_secrets, _lines(found))
+
+
+def _lines(found: Explanation) -> Iterator[str]:
     if found.earlier_runs:
         yield f"The log holds {found.earlier_runs + 1} runs; this is about the last one."
     if not found.fits:
@@ -61,10 +66,10 @@ def _nothing_fits(found: Explanation) -> Iterator[str]:
 
 
 def explanation_document(found: Explanation, form: int) -> dict[str, Any]:
-    """For programs."""
+    """For programs. What the log says is told without what looks like a secret."""
     departure = found.departure
     told = accounts(found.candidates, from_beginning=found.from_beginning, daemonset=found.daemonset)
-    return {
+    document = {
         "format": form,
         "fits": found.fits,
         "candidates": [
@@ -102,6 +107,19 @@ def explanation_document(found: Explanation, form: int) -> dict[str, Any]:
         "from_beginning": found.from_beginning,
         "complete": found.complete,
     }
+    return {key: _harmless(value) for key, value in document.items()}
+
+
+def _harmless(value: Any) -> Any:
+    """The value, what looks like a secret in its texts replaced."""
+    match value:
+        case dict():
+            return {key: _harmless(item) for key, item in value.items()}
+        case list():
+            return [_harmless(item) for item in value]
+        case str():
+            return without_secrets(value)
+    return value
 
 
 def _decision(decision: Decision) -> dict[str, str]:

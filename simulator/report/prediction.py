@@ -9,6 +9,7 @@ from simulator.predicting.answers import Fate, GpuAnswer, LabelAnswer, ModuleAns
 from simulator.predicting.events import Event
 from simulator.predicting.gpus import VFIO_DRIVERS
 from simulator.predicting.modes import Mode
+from simulator.predicting.modules import NOT_TRIED
 from simulator.predicting.prediction import Prediction
 from simulator.reading import printable
 
@@ -114,7 +115,7 @@ def _module(module: ModuleAnswer) -> str:
     holders = f", used by {', '.join(module.holders)}" if module.holders else ""
     pods = f", held by pod {', '.join(module.pods)}" if module.pods and not module.why else ""
     why = f" ({module.why})" if module.why else ""
-    would = "" if module.result != "not tried" else f", {'could go' if module.can_go else 'could not go'}"
+    would = "" if module.result != NOT_TRIED else f", {'could go' if module.can_go else 'could not go'}"
     return f"{module.name}: {module.result}{would}; references {count}{holders}{pods}{why}"
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from simulator.cluster.objects import ClusterSpec, Pod
 from simulator.host.spec import HostSpec
+from simulator.predicting.run import CUSTOM_LABEL
 from simulator.snapshot.bundle import Bundle
 from simulator.snapshot.secrets import REDACTED
 from simulator.world import World
@@ -33,7 +34,6 @@ _ADDRESS: Final = re.compile(
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*[A-Za-z0-9])?")
 _OPERATORS: Final = frozenset({"in", "notin", "exists"})
 _SELECTOR: Final = "DRAIN_POD_SELECTOR_LABEL"
-_CUSTOM_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 
 
 class _Names:
@@ -71,7 +71,6 @@ def anonymized(bundle: Bundle) -> Bundle:
     operator = {world.env.get("OPERATOR_NAMESPACE", "gpu-operator"), "gpu-operator"}
     names = _collect(world, operator)
     replaced = names.replacer()
-    policy = _plain(bundle.cluster_policy) if bundle.cluster_policy is not None else None
     objects = tuple(_plain(item) | {"metadata": {"name": "cluster-policy"}} for item in world.cluster.objects)
     scenario = replace(
         bundle.scenario,
@@ -88,7 +87,6 @@ def anonymized(bundle: Bundle) -> Bundle:
         tuple(replaced(sentence) for sentence in bundle.unseen),
         tuple(replaced(sentence) for sentence in bundle.assumed),
         {replaced(name): replaced(log) for name, log in bundle.logs.items()},
-        policy,
         bundle.unsaved_gpus,
     )
 
@@ -114,7 +112,7 @@ def _collect(world: World, operator: set[str]) -> _Names:
     ]
     names.add((str(value) for value in references), "claim")
     names.add(_words(world.env.get(_SELECTOR, "")), "label")
-    custom = world.env.get(_CUSTOM_LABEL, "")
+    custom = world.env.get(CUSTOM_LABEL, "")
     names.add({custom} if custom and not _KEPT_LABELS.fullmatch(custom) else (), "label")
     return names
 
@@ -128,7 +126,7 @@ def _settings(env: Mapping[str, str], names: _Names) -> dict[str, str]:
     """The settings; those that hold names, under other ones."""
     changed: dict[str, Callable[[str], str]] = {
         "NODE_NAME": names.of,
-        _CUSTOM_LABEL: names.of,
+        CUSTOM_LABEL: names.of,
         _SELECTOR: lambda text: _WORD.sub(lambda match: names.of(match[0]), text),
         "KUBECONFIG": lambda path: "/kubeconfig" if path else "",
     }

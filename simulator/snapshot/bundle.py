@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from simulator.reading import parse_document, read_text
 from simulator.scenario import Scenario, read_scenario
@@ -32,8 +32,6 @@ class Bundle:
     assumed: tuple[str, ...] = ()
     logs: Mapping[str, str] = field(default_factory=dict)
     """"namespace/pod/container", or a file's name -> the text of driver-manager's log."""
-    cluster_policy: Mapping[str, Any] | None = None
-    """The ClusterPolicy as the API has it, without what looks like a secret."""
     unsaved_gpus: int = 0
     """So many GPUs the node has allocated to pods whose requests were not saved: what becomes of those pods cannot be told."""
 
@@ -51,7 +49,7 @@ def read_bundle(path: Path, *, node: str = "") -> Bundle:
 def bundle_of(made: Made) -> Bundle:
     """A scenario that was made of something, with what it rests on."""
     findings = made.findings
-    return Bundle(made.scenario, findings.all_unseen, findings.all_assumed, made.logs, made.cluster_policy, made.unsaved_gpus)
+    return Bundle(made.scenario, findings.all_unseen, findings.all_assumed, made.logs, made.unsaved_gpus)
 
 
 def read_world_or_bundle(path: Path, *, node: str = "") -> Bundle:

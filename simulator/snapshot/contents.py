@@ -12,7 +12,8 @@ from simulator import messages as m
 from simulator.reading import InputError, Place, printable
 from simulator.snapshot.described import described_objects, describes_nodes, labelled_objects, lists_labels
 from simulator.snapshot.documents import Budget, Object, TooMuch, read_objects
-from simulator.snapshot.files import Files
+from simulator.snapshot.files import Files, is_usual
+from simulator.snapshot.secrets import without_secrets
 from simulator.snapshot.text_root import is_host_output
 
 _OBJECTS: Final = re.compile(r"^(- |\s*\{?\s*)\"?(apiVersion|kind|items)\"?\s*:", re.MULTILINE)
@@ -38,6 +39,8 @@ _MANAGER: Final = re.compile(r"driver[-_]?manager", re.IGNORECASE)
 _CHART: Final = re.compile(
     r"(?:helm\.sh/chart[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?gpu-operator-|/gpu-operator:)v?(\d{1,9}\.\d{1,9}\.\d{1,9})"
 )
+_TABLE: Final = re.compile(r"(NAMESPACE +)?NAME +(STATUS|READY|DESIRED|AGE)\b")
+TABLE: Final = "is a table for people, as kubectl get prints without -o yaml"
 _MOST_SKIPPED: Final = 20
 
 
@@ -50,6 +53,8 @@ class Contents:
     hosts: dict[str, str] = field(default_factory=dict)
     """Output of the host script, by file."""
     logs: dict[str, str] = field(default_factory=dict)
+    tables: list[str] = field(default_factory=list)
+    """Files that hold a table of `kubectl get`."""
     charts: dict[str, None] = field(default_factory=dict)
     """Versions of the GPU Operator's chart that a label or an image names, anywhere."""
     budget: Budget = field(default_factory=Budget)
@@ -57,7 +62,7 @@ class Contents:
 
     def skip(self, sentence: str) -> None:
         """Something is passed over."""
-        self._skipped.setdefault(printable(sentence))
+        self._skipped.setdefault(printable(without_secrets(sentence)))
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -71,6 +76,7 @@ class Contents:
         self.objects += other.objects
         self.hosts |= other.hosts
         self.logs |= other.logs
+        self.tables += other.tables
         self.charts |= other.charts
         self._skipped |= other._skipped
 
@@ -111,7 +117,7 @@ def read_contents(files: Files, name: str) -> Contents:
             _take(found, path, text)
         except InputError as error:
             if is_alone:
-                raise
+                raise InputError(error.file, error.place, without_secrets(error.problem), error.mend) from None
             found.skip(str(error))
     return found
 
@@ -130,11 +136,21 @@ def _take(found: Contents, path: str, text: str) -> None:
     found.charts |= dict.fromkeys(f"v{version}" for version in _CHART.findall(text))
     for fits, read in _FORMS:
         if fits(text):
+            found.budget.spend(text, "text", path)
             found.objects += read(text, path)
             return
-    if path.endswith((".yaml", ".yml", ".json")) or _OBJECTS.search(text[:4096]):
+    is_named_so = path.endswith((".yaml", ".yml", ".json"))
+    if _OBJECTS.search(text[:4096]):
         found.objects += read_objects(text, path, found.budget)
-    elif _MANAGER.search(path) or any(said in text for said in _SAID):
+    elif any(said in text for said in _SAID):
+        found.logs[path] = text
+    elif _TABLE.match(text):
+        found.tables.append(path)
+        if is_named_so:
+            found.skip(f"{path}: {TABLE}")
+    elif is_named_so:
+        found.objects += read_objects(text, path, found.budget)
+    elif _MANAGER.search(path) and is_usual(path):
         found.logs[path] = text
 
 

@@ -27,6 +27,7 @@ _YAML_FACTS: Final = {
 _JSON_LIST: Final = re.compile(r'\s*\{\n    "apiVersion": "v1",\n    "items": \[\n(?=        \{\n)')
 _JSON_OPENS: Final = "        {\n"
 _JSON_CLOSES: Final = "\n        }"
+_JSON_END: Final = "\n    ]"
 _JSON_FACTS: Final = {
     "name": re.compile(r'^                "name": "([^"]+)",?$', re.MULTILINE),
     "kind": re.compile(r'^            "kind": "(\w+)",?$', re.MULTILINE),
@@ -35,6 +36,8 @@ _JSON_FACTS: Final = {
 _DEAREST_YAML: Final = 120_000
 """Marks (`cost`) that are read as YAML, of one bundle: about two seconds."""
 _DEAREST_JSON: Final = 1_500_000
+_DEAREST_TEXT: Final = 400_000
+"""The same of what `kubectl describe` and must-gather print: a line is an object, at worst."""
 
 
 _PRICE_OF_STARTING: Final = 20
@@ -49,7 +52,7 @@ class Budget:
     """How much may still be parsed. What does not fit is refused, before it is parsed."""
 
     def __init__(self) -> None:
-        self._left = {"YAML": _DEAREST_YAML, "JSON": _DEAREST_JSON}
+        self._left = {"YAML": _DEAREST_YAML, "JSON": _DEAREST_JSON, "text": _DEAREST_TEXT}
 
     def spend(self, text: str, form: str, file: str) -> None:
         """Raises TooMuch if it does not fit."""
@@ -90,6 +93,8 @@ def read_objects(text: str, file: str, budget: Budget) -> Iterator[Object]:
     """The objects in a file. Raises InputError."""
     if start := _JSON_LIST.match(text):
         yield from _lines_of(_json_items(text, start.end()), _JSON_FACTS, file)
+        if text.rfind(_JSON_END) < 0 or text.rstrip()[-1] != "}":
+            raise _cut(file)
     elif text.lstrip()[:1] == "{":
         budget.spend(text, "JSON", file)
         yield from _objects_of(_parsed(text, file))
@@ -99,9 +104,15 @@ def read_objects(text: str, file: str, budget: Budget) -> Iterator[Object]:
                 continue
             if head := _YAML_LIST.match(part):
                 yield from _lines_of(_yaml_items(part, head.end()), _YAML_FACTS, file)
+                if not _YAML_END.search(part, head.end()):
+                    raise _cut(file)
             else:
                 budget.spend(part, "YAML", file)
                 yield from _objects_of(_parsed(part, file))
+
+
+def _cut(file: str) -> InputError:
+    return InputError(file, "", "is damaged: the list in it has no end", "save it again, whole")
 
 
 def _parsed(text: str, file: str) -> Place:

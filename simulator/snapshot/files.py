@@ -7,6 +7,9 @@ over is told.
 
 from __future__ import annotations
 
+import codecs
+import lzma
+import os
 import stat
 import tempfile
 import time
@@ -32,8 +35,12 @@ _LONGEST: Final = 3.0
 _ARCHIVE: Final = Limits(members=_MOST, archive=512 << 20, seconds=_LONGEST, file=_LARGEST)
 _TAR_MAGIC_AT, _TAR_MAGIC = 257, b"ustar"
 _ZIP_MAGIC: Final = b"PK\x03\x04"
+_ZIP_ENTRY, _ZIP_BLOCK = b"PK\x01\x02", 1 << 20
+"""How an entry of a zip archive's directory begins; so much is looked at together."""
 _TEXTS: Final = (".yaml", ".yml", ".json", ".log", ".txt", ".labels", ".descr", ".out")
-"""How the names of files end that may be of use; those without an ending may be, too."""
+"""How the names of files that are of use usually end; many have no ending. They are read first, the others if they are texts."""
+_START: Final = 4096
+"""Bytes by which a text is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,11 @@ def _from_file(file: IO[bytes], path: Path) -> Files:
             raise InputError(str(path), "", f"is larger than {_LARGEST >> 20} MiB", "save less: the objects of one node")
         return Files({path.name: data})
     with tempfile.TemporaryFile() as spool:
-        root = TarRoot(str(path), file, limits=_ARCHIVE) if unpacked is None else TarRoot(str(path), unpacked, spool, _ARCHIVE)
+        try:
+            root = TarRoot(str(path), file, limits=_ARCHIVE) if unpacked is None else TarRoot(str(path), unpacked, spool, _ARCHIVE)
+        except InputError as error:
+            mend = error.mend if "TMPDIR" in error.mend else "make the archive again, of what was saved"
+            raise InputError(error.file, error.place, error.problem, mend) from None
         return _collect(root, str(path))
 
 
@@ -87,14 +98,13 @@ def _unzipped(file: IO[bytes], name: str) -> Files:
     files: dict[str, bytes] = {}
     skipped: list[str] = []
     left, until = _LARGEST_SUM, time.monotonic() + _LONGEST
+    _limit_directory(file, name)
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
-            if len(members) > _MOST:
-                raise InputError(name, "", f"has more than {_MOST} members", "name an archive that holds the bundle alone")
-            for member in sorted(members, key=lambda member: member.filename):
+            for member in sorted(members, key=lambda member: (not is_usual(member.filename), member.filename)):
                 parts = member.filename.split("/")
-                if member.is_dir() or not _may_be_of_use(parts[-1]):
+                if member.is_dir():
                     continue
                 if stat.S_IFMT(member.external_attr >> 16) not in {0, stat.S_IFREG} or ".." in parts or not parts[0]:
                     skipped.append(f"{member.filename[:200]}: no regular file of the bundle")
@@ -102,26 +112,54 @@ def _unzipped(file: IO[bytes], name: str) -> Files:
                 if time.monotonic() > until:
                     raise InputError(name, "", f"takes longer than {_LONGEST:g} seconds to read", "name a smaller one")
                 with archive.open(member) as text:
-                    data = text.read(min(left, _LARGEST) + 1)
+                    start = text.read(_START)
+                    if not is_usual(member.filename) and not _is_text(start):
+                        continue
+                    data = start + text.read(max(min(left, _LARGEST) + 1 - len(start), 0))
                 if len(data) > min(left, _LARGEST):
                     skipped.append(f"{member.filename[:200]}: too large to be read")
                     continue
                 left -= len(data)
                 files[member.filename] = data
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError, zlib.error) as error:
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        EOFError,
+        OSError,  # what bzip2 says of damage
+        lzma.LZMAError,
+        zlib.error,
+    ) as error:
         raise InputError(
             name, "", f"is a damaged zip archive, or one of a form that is not read: {error}", "make it again"
         ) from None
-    return Files(files, tuple(skipped))
+    return Files(dict(sorted(files.items())), tuple(skipped))
+
+
+def _limit_directory(file: IO[bytes], name: str) -> None:
+    """`zipfile` reads the whole directory at once, however large it is: it is looked at before. Raises InputError."""
+    size = file.seek(0, os.SEEK_END)
+    if size > _ARCHIVE.archive:
+        raise InputError(name, "", f"is larger than {_ARCHIVE.archive >> 20} MiB", "name an archive that holds the bundle alone")
+    file.seek(0)
+    entries, end = 0, b""
+    while block := file.read(_ZIP_BLOCK):
+        seen = end + block
+        entries += seen.count(_ZIP_ENTRY)
+        if entries > _MOST:
+            raise InputError(name, "", f"has more than {_MOST} members", "name an archive that holds the bundle alone")
+        end = seen[1 - len(_ZIP_ENTRY) :]
+    file.seek(0)
 
 
 def _collect(root: Root, name: str) -> Files:
     files: dict[str, bytes] = {}
     skipped: list[str] = []
     total = 0
-    for path, size in _walk(root, name):
+    for path, size in sorted(_walk(root, name), key=lambda found: not is_usual(found[0])):
         shown = printable(path.lstrip("/"))
-        if not _may_be_of_use(path.rpartition("/")[2]):
+        if not is_usual(path) and not _is_text(root.read(path, _START)):
             continue
         if size > _LARGEST or total + size > _LARGEST_SUM:
             skipped.append(f"{shown}: too large to be read")
@@ -129,7 +167,7 @@ def _collect(root: Root, name: str) -> Files:
         total += size
         files[path.lstrip("/")] = root.read(path, _LARGEST)
     skipped += [f"{count} {'entry' if count == 1 else 'entries'} {reason}" for reason, count in sorted(root.skipped.items())]
-    return Files(files, tuple(skipped))
+    return Files(dict(sorted(files.items())), tuple(skipped))
 
 
 def _walk(root: Root, name: str) -> Iterator[tuple[str, int]]:
@@ -153,5 +191,18 @@ def _walk(root: Root, name: str) -> Iterator[tuple[str, int]]:
         todo += reversed(below)
 
 
-def _may_be_of_use(name: str) -> bool:
+def is_usual(path: str) -> bool:
+    """Is this how the files are named that are of use?"""
+    name = path.rpartition("/")[2]
     return "." not in name or name.endswith(_TEXTS)
+
+
+def _is_text(start: bytes) -> bool:
+    """Does a text begin like this, in UTF-8 or in PowerShell's UTF-16?"""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return True
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(start[:_START])
+    except UnicodeDecodeError:
+        return False
+    return "\0" not in text

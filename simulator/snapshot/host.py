@@ -44,6 +44,7 @@ _ATTRIBUTES: Final = {
     "modalias": re.compile(r"pci:[0-9A-Za-z]{1,64}\n?"),
     "driver_override": re.compile(r"[\w-]{1,64}\n?"),
 }
+_KERNEL: Final = re.compile(r"[\w.+~-]{1,128}")
 _VERSION: Final = re.compile(r"\d+(\.\d+)+")
 _CMDLINE_WORD: Final = re.compile(r"((module|modprobe)[._]blacklist|rd\.driver\.blacklist)=[\w,-]{1,256}")
 _LARGEST: Final = 1 << 20
@@ -72,11 +73,17 @@ def read_host_root(root: Root, name: str, release: str, findings: Findings) -> S
     machine = _text(root, _ARCHITECTURE).strip() or (said.facts.get("machine", "") if said else "")
     paths = tuple(dict.fromkeys(directory for tag in RELEASES for directory in path_of(tag)))
     imported = import_host(
-        root, name, paths, architecture=machine, kernel=kernel if re.fullmatch(r"[\w.+~-]{1,128}", kernel) else "", is_booted=True
+        root,
+        name,
+        paths,
+        architecture=machine,
+        kernel=kernel if _KERNEL.fullmatch(kernel) and not looks_like_secret(kernel) else "",
+        is_booted=True,
     )
     for sentence in imported.assumed:
         findings.assumed(f"on the host: {sentence.rstrip('.')}")
-    host = replace(imported.host, description="", directories=_directories(imported, root))
+    system = {key: without_secrets(value) for key, value in imported.host.os.items()}
+    host = replace(imported.host, description="", os=system, directories=_directories(imported, root))
     modules, pci = _modules(root), _pci(root, findings)
     if modules is None:
         findings.unseen("which kernel modules are loaded")
@@ -96,7 +103,7 @@ def read_host_root(root: Root, name: str, release: str, findings: Findings) -> S
     )
     if said is not None:
         for note in said.notes:
-            findings.unseen(f"on the host: {note}")
+            findings.unseen(f"on the host: {without_secrets(note)}")
         if not said.is_whole:
             findings.unseen("the end of the host script's output: it is cut")
         host = _answering(host, said, release, findings)
@@ -249,7 +256,7 @@ def _live_files(root: Root, findings: Findings) -> list[File]:
                 findings.unseen(f"what {path} holds: it looks like a secret")
                 text = ""
             out.append(File(path, text))
-    words = [word for word in _text(root, _CMDLINE).split() if _CMDLINE_WORD.fullmatch(word)]
+    words = [word for word in _text(root, _CMDLINE).split() if _CMDLINE_WORD.fullmatch(word) and not looks_like_secret(word)]
     if words:
         out.append(File(_CMDLINE, " ".join(words) + "\n"))
     modprobe = _text(root, _MODPROBE)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from simulator.kube.drain import MIRROR_POD
 from simulator.reading import FORMAT, InputError, nearest
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
-from simulator.snapshot.contents import Contents
+from simulator.snapshot.contents import TABLE, Contents
 from simulator.snapshot.findings import Findings
 from simulator.snapshot.policy import policy_without_secrets
 from simulator.snapshot.secrets import is_secret_name, looks_like_secret
@@ -24,6 +24,8 @@ from simulator.snapshot.values import elements, flag, mapping, text, texts
 _KEPT_ANNOTATIONS: Final = re.compile(r"([\w.-]+\.)?nvidia\.com/.*")
 _RESOURCE: Final = re.compile(r"nvidia\.com/[A-Za-z0-9._-]{1,63}")
 """The resources that driver-manager looks at."""
+_KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
+_API_VERSION: Final = re.compile(r"([a-z0-9.-]{1,253}/)?v\d{1,4}((alpha|beta)\d{1,4})?")
 _QUANTITY: Final = re.compile(r"[0-9.]+[A-Za-z]*")
 _GPU_LABEL: Final = re.compile(r"feature\.node\.kubernetes\.io/pci-(030[02]_)?10de(_.*)?\.present|nvidia\.com/gpu\.present")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
@@ -31,6 +33,10 @@ _EVICTION: Final = "pods/eviction"
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 CONTAINER: Final = "k8s-driver-manager"
 """The init container that runs driver-manager."""
+_MOST_PODS, _MOST_LABELS = 5_000, 30_000
+"""So many pods a node has, and labels it and they have, at most: ten times what is usual."""
+_MOST_COMPARED: Final = 300_000
+"""Pods times disruption budgets: about a second. A node has some hundred pods."""
 _STUCK: Final = "it is terminating, and the time it had is over: it never goes"
 
 
@@ -68,6 +74,8 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
         if len(mapping(place.value)) >= len(nodes.get(other, {})):  # a whole object tells more than a description
             nodes[other] = place.value
     nodes.pop("", None)
+    if not nodes:
+        raise _no_node(found)
     node = nodes[_choose(found.name, nodes, name)]
     name = text(node, "metadata", "name")
     if problems := subdomain_errors(name):
@@ -79,6 +87,12 @@ def find_scene(found: Contents, name: str, findings: Findings) -> Scene:
         key = full_name(pod)
         if text(pod, "spec", "nodeName") == name and (key not in pods or not pod.get("isListed")):
             pods[key] = pod
+    labels = sum(
+        len(texts(each, "metadata", "labels")) + len(texts(each, "spec", "nodeSelector")) for each in (node, *pods.values())
+    )
+    if len(pods) > _MOST_PODS or labels > _MOST_LABELS:
+        mend = "save the objects of one real node"
+        raise InputError(found.name, "", f"holds {len(pods)} pods of node {name} with {labels} labels: more than are read", mend)
     if not pods:
         findings.unseen("pods: none of this node's was found")
         findings.assumed("no pod is on the node, so nothing is evicted")
@@ -111,7 +125,10 @@ def _note_listed(pods: dict[str, dict[str, Any]], allocated: Counter[str], opera
     if left:
         amounts = ", ".join(f"{count} {resource}" for resource, count in sorted(left.items()))
         likely = [key for key in listed if key.partition("/")[0] not in operators]
-        who = f"one of {', '.join(likely[:5])}{', ...' * (len(likely) > 5)}, perhaps" if likely else "none is named"
+        if len(likely) == 1:
+            who = f"{likely[0]}, it seems"
+        else:
+            who = f"perhaps of {', '.join(likely[:5])}{', ...' * (len(likely) > 5)}" if likely else "none is named"
         findings.unseen(f"pods that ask for {amounts}: the node has allocated them to pods that were not saved ({who})")
         if len(likely) == 1:
             resources = {resource: str(count) for resource, count in left.items()}
@@ -129,7 +146,8 @@ def _allocated(found: Contents, node: str) -> Counter[str]:
     """What of NVIDIA's resources the node has allocated, as far as its description says so."""
     for place in found.of("Node"):
         if text(place.value, "metadata", "name") == node and (given := texts(place.value, "status", "allocated")):
-            return Counter({resource: int(count) for resource, count in given.items() if re.fullmatch(r"\d{1,4}", count)})
+            kept = {resource: count for resource, count in given.items() if not looks_like_secret(resource)}
+            return Counter({resource: int(count) for resource, count in kept.items() if re.fullmatch(r"\d{1,4}", count)})
     return Counter()
 
 
@@ -158,10 +176,19 @@ def full_name(pod: Mapping[str, Any]) -> str:
     return f"{text(pod, 'metadata', 'namespace') or 'default'}/{text(pod, 'metadata', 'name')}"
 
 
+def _no_node(found: Contents) -> InputError:
+    """What is there instead tells what to do."""
+    if found.tables:
+        return InputError(found.tables[0], "", TABLE, "add -o yaml")
+    if found.skipped:
+        return InputError(found.name, "", f"holds no node that can be read ({found.skipped[0]})", "save it again")
+    if found.logs and not found.objects:
+        return InputError(found.name, "", "holds a log and no node", "ask what the log says: dmsim explain")
+    return InputError(found.name, "", "holds no node", "add what `kubectl get node NAME -o yaml` prints")
+
+
 def _choose(file: str, nodes: Mapping[str, dict[str, Any]], name: str) -> str:
     """The name of the node that is meant. Raises InputError."""
-    if not nodes:
-        raise InputError(file, "", "holds no node", "add what `kubectl get node NAME -o yaml` prints")
     if name:
         if name not in nodes:
             raise InputError(file, "", f'holds no node "{name}"', nearest(name, nodes))
@@ -185,13 +212,14 @@ def cluster_document(found: Contents, scene: Scene, findings: Findings) -> dict[
     """The document of the cluster that has this node."""
     out: dict[str, Any] = {"format": FORMAT, "node": _node(scene.node, findings)}
     now = max((text(condition, "lastHeartbeatTime") for condition in elements(scene.node, "status", "conditions")), default="")
-    blocked = _Budgets(found)
+    blocked = _Budgets(found, len(scene.pods), findings)
     out["pods"] = [_pod(pod, now, findings, is_blocked=blocked.hold(pod)) for pod in scene.pods if _is_named(pod, findings)]
     if scene.pods:
         findings.assumed("each pod goes a second after it must; nobody can see how long one takes")
     out["daemonsets"] = _daemonsets(scene, out["pods"])
     claims = [_claim(place.value) for place in found.of("ResourceClaim") if _is_named(place.value, findings)]
-    out["resource_claims"] = [claim for claim in claims if _is_of(claim, scene.pods)]
+    wanted = {(text(pod, "metadata", "namespace") or "default", name) for pod in scene.pods for name in _claims_of(pod)}
+    out["resource_claims"] = [claim for claim in claims if (claim["namespace"], claim["name"]) in wanted]
     _note_missing_claims(out, findings)
     versions = [
         text(resource, "version")
@@ -263,12 +291,13 @@ def _pod(pod: Mapping[str, Any], now: str, findings: Findings, *, is_blocked: bo
     out["containers"] = [_container(container) for container in elements(spec, "containers")]
     out["init_containers"] = [_container(container) for container in elements(spec, "initContainers")]
     out["empty_dir"] = any("emptyDir" in volume for volume in elements(spec, "volumes"))
+    out["finalizers"] = finalizers = _finalizers(metadata)
     if deleted := text(metadata, "deletionTimestamp"):
         out["terminating"] = True
         if deleted < now:
             out["termination_s"] = None
-            findings.assumed(f"{whose}: {_STUCK}")
-    out["finalizers"] = _finalizers(metadata)
+            held = f" (finalizers: {', '.join(finalizers)})" if finalizers else ""
+            findings.assumed(f"{whose}: {_STUCK}{held}")
     if is_blocked:
         out["budget"] = {}
         findings.assumed(f"{whose}: its disruption budget blocks eviction, as it does now, for ever")
@@ -321,7 +350,9 @@ def _owner(pod: Mapping[str, Any]) -> dict[str, Any] | None:
     owners = [
         owner
         for owner in elements(pod, "metadata", "ownerReferences")
-        if text(owner, "kind") and not subdomain_errors(text(owner, "name"))
+        if _KIND.fullmatch(text(owner, "kind"))
+        and not looks_like_secret(text(owner, "kind"))
+        and not subdomain_errors(text(owner, "name"))
     ]
     if not owners:
         return None
@@ -330,7 +361,7 @@ def _owner(pod: Mapping[str, Any]) -> dict[str, Any] | None:
         "kind": text(owner, "kind"),
         "name": text(owner, "name"),
         "controller": flag(owner, "controller"),
-        "api_version": text(owner, "apiVersion"),
+        "api_version": version if _API_VERSION.fullmatch(version := text(owner, "apiVersion")) else "",
     }
 
 
@@ -344,7 +375,11 @@ def _quantities(container: Mapping[str, Any], kind: str) -> dict[str, str]:
     return {
         name: str(value)
         for name, value in amounts.items()
-        if isinstance(name, str) and _RESOURCE.fullmatch(name) and len(str(value)) < 64 and _QUANTITY.fullmatch(str(value))
+        if isinstance(name, str)
+        and _RESOURCE.fullmatch(name)
+        and not looks_like_secret(name)
+        and len(str(value)) < 64
+        and _QUANTITY.fullmatch(str(value))
     }
 
 
@@ -375,19 +410,13 @@ def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
     }
     if mapping(claim, "status", "allocation"):
         results = elements(claim, "status", "allocation", "devices", "results")
-        out["drivers"] = [driver for result in results if (driver := text(result, "driver"))]
+        out["drivers"] = [driver for result in results if not subdomain_errors(driver := text(result, "driver"))]
     return out
 
 
 def _claims_of(pod: Mapping[str, Any]) -> set[str]:
     both = (*elements(pod, "spec", "resourceClaims"), *elements(pod, "status", "resourceClaimStatuses"))
     return {name for claim in both if (name := text(claim, "resourceClaimName"))}
-
-
-def _is_of(claim: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> bool:
-    return any(
-        claim["name"] in _claims_of(pod) and claim["namespace"] == (text(pod, "metadata", "namespace") or "default") for pod in pods
-    )
 
 
 def _note_missing_claims(cluster: Mapping[str, Any], findings: Findings) -> None:
@@ -403,12 +432,16 @@ def _note_missing_claims(cluster: Mapping[str, Any], findings: Findings) -> None
 class _Budgets:
     """Disruption budgets that allow no eviction now."""
 
-    def __init__(self, found: Contents) -> None:
+    def __init__(self, found: Contents, pods: int, findings: Findings) -> None:
         self._full = [
             place.value
             for place in found.of("PodDisruptionBudget")
             if mapping(place.value, "status").get("disruptionsAllowed") == 0
         ]
+        if len(self._full) * pods > _MOST_COMPARED:
+            findings.unseen(f"which pods {len(self._full)} disruption budgets hold: there are too many to compare")
+            findings.assumed("no disruption budget blocks an eviction")
+            self._full = []
 
     def hold(self, pod: Mapping[str, Any]) -> bool:
         """Does one of them hold this pod?"""

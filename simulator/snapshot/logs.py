@@ -6,7 +6,8 @@ Whose a log is its lines say (`kubectl logs --prefix`), else its file's name, by
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +19,8 @@ from simulator.snapshot.secrets import without_secrets
 from simulator.snapshot.values import text
 
 _PREFIX: Final = re.compile(r"\[pod/(?P<pod>[\w.-]{1,253})/(?P<container>[\w.-]{1,253})\]")
+_WORD: Final = re.compile(r"(?<![\w.-])[a-z0-9][a-z0-9.-]{0,252}(?![\w-])")
+_MOST_PARTS: Final = 24
 _LARGEST_LOGS: Final = 8 << 20
 """Characters of all logs together; of what is longer the end is kept."""
 _DETECTED: Final = re.compile(re.escape(m.HOST_DRIVER_DETECTED.partition("%")[0]) + r"(?P<said>[^\n\\\"]{0,256})")
@@ -43,13 +46,16 @@ class NodeLogs:
 
     texts: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
+    _left: int = _LARGEST_LOGS
+    _again: Counter[str] = field(default_factory=Counter)
 
     def add(self, key: str, log: str, findings: Findings) -> str:
         """Keep a log, what looks like a secret left out; gives its key."""
-        while key in self.texts:
-            key += "+"
-        left = _LARGEST_LOGS - sum(map(len, self.texts.values()))
-        kept = log[-left:] if left > 0 else ""
+        if key in self.texts:
+            self._again[key] += 1
+            return self.add(f"{key}+{self._again[key]}", log, findings)
+        kept = log[-self._left :] if self._left else ""
+        self._left -= len(kept)
         if kept != log:
             findings.unseen(f"the beginning of log {key}: there is more than is read")
         self.texts[key] = without_secrets(kept)
@@ -73,23 +79,22 @@ class NodeLogs:
 def node_logs(found: Contents, scene: Scene, findings: Findings) -> NodeLogs:
     """The logs that are this node's, or may be."""
     here = {text(pod, "metadata", "name"): full_name(pod) for pod in scene.pods}
-    elsewhere = {item.name for item in found.objects if item.kind == "Pod" and item.name} - here.keys()
+    known = {*here, *(item.name for item in found.objects if item.kind == "Pod")} - {""}
     nodes = {text(place.value, "metadata", "name") for place in found.of("Node")} - {"", scene.name}
     logs = NodeLogs()
     for file, whole in found.logs.items():
-        for pod, log in _by_pod(file, whole, (*here, *elsewhere)):
+        for pod, log in _by_pod(file, whole, known):
             if pod in here:
                 logs.add(f"{here[pod]}/{CONTAINER}", log, findings)
-            elif pod not in elsewhere:
+            elif pod not in known:
                 _add_stray(logs, file, pod, log, (scene.name, nodes), findings)
     return logs
 
 
-def _by_pod(file: str, log: str, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _by_pod(file: str, log: str, known: set[str]) -> Iterator[tuple[str, str]]:
     """What driver-manager logged in each pod; in "" where nothing tells the pod."""
     if not any(map(_PREFIX.match, log.split("\n"))):
-        named = [name for name in known if name and re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", file)]
-        yield max(named, key=len, default=""), log
+        yield max(_spans(file) & known, key=len, default=""), log
         return
     parts: dict[str, list[str]] = {}
     lines: list[str] | None = None
@@ -101,6 +106,16 @@ def _by_pod(file: str, log: str, known: Iterable[str]) -> Iterator[tuple[str, st
     yield from ((pod, "".join(lines)) for pod, lines in parts.items())
 
 
+def _spans(file: str) -> set[str]:
+    """What in the last part of a file's name could be the name of a pod."""
+    out = set()
+    for word in re.findall(r"[a-z0-9.-]+", file.rpartition("/")[2]):
+        edges = [*(match.start() for match in re.finditer(r"[.-]|\Z", word))][:_MOST_PARTS]
+        starts = [0, *(edge + 1 for edge in edges)]
+        out |= {word[start:end] for start in starts for end in edges if start < end}
+    return out
+
+
 def _add_stray(logs: NodeLogs, file: str, pod: str, log: str, nodes: tuple[str, set[str]], findings: Findings) -> None:
     """Keep a log of no pod that was saved, unless it names another node and not this one."""
     node, others = nodes
@@ -110,17 +125,14 @@ def _add_stray(logs: NodeLogs, file: str, pod: str, log: str, nodes: tuple[str, 
         if pod:
             findings.assumed(f"the log {file}{whose}, which was not saved, is of this node")
         return
-    is_ours, is_theirs = _names(log, {node}), _names(log, others)
+    named = {match[0].rstrip(".-") for match in _WORD.finditer(log)}
+    is_ours, is_theirs = node in named, not named.isdisjoint(others)
     if is_theirs and not is_ours:
         return
     key = logs.add(file, log, findings)
     if not is_ours or is_theirs:
         logs.unsure.add(key)
         findings.unseen(f"whose the log {file}{whose} is: {len(others) + 1} nodes were saved, and nothing says of which it is")
-
-
-def _names(log: str, nodes: Iterable[str]) -> bool:
-    return re.search(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, nodes))})(?![\w-])", log) is not None
 
 
 __all__ = ["HostDriver", "NodeLogs", "node_logs"]

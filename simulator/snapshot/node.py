@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from simulator.cluster.objects import ClusterSpec, read_cluster
 from simulator.config import UNINSTALL_DRIVER
@@ -41,7 +41,6 @@ class Made:
     scenario: Scenario
     findings: Findings
     logs: Mapping[str, str]
-    cluster_policy: Mapping[str, Any] | None
     unsaved_gpus: int = 0
 
 
@@ -67,7 +66,7 @@ def make_scenario(found: Contents, node: str = "", root: Root | None = None) -> 
     scenario = _scenario(found, host, cluster, program, scene.name)
     for sentence in found.skipped:
         findings.unseen(sentence)
-    return Made(scenario, findings, logs.texts, scene.policy, scene.unsaved_gpus)
+    return Made(scenario, findings, logs.texts, scene.unsaved_gpus)
 
 
 def _said(found: Contents, findings: Findings) -> Root | None:
@@ -88,7 +87,7 @@ def _host_alone(found: Contents, node: str, root: Root, findings: Findings) -> M
     program = Program(DEFAULT, Mode.CONTAINER, (UNINSTALL_DRIVER,), {"NODE_NAME": name, **usual_variables(Mode.CONTAINER)})
     findings.assumed(f"driver-manager is {DEFAULT}, started as the GPU Operator starts it")
     seen = read_host_root(root, name, program.release, findings)
-    return Made(_scenario(found, seen.host, load_cluster(DEFAULT_CLUSTER, name), program, name), findings, dict(found.logs), None)
+    return Made(_scenario(found, seen.host, load_cluster(DEFAULT_CLUSTER, name), program, name), findings, dict(found.logs))
 
 
 def _scenario(found: Contents, host: HostSpec, cluster: ClusterSpec, program: Program, name: str) -> Scenario:

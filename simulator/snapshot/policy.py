@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from simulator.selectors import subdomain_errors
 from simulator.snapshot.secrets import is_secret_name, looks_like_secret
 from simulator.snapshot.values import mapping, text
 from simulator.snapshot.variables import known_variables
@@ -14,13 +15,15 @@ _DEEPEST: Final = 12
 
 def policy_without_secrets(policy: dict[str, Any]) -> dict[str, Any]:
     """The policy's name, its spec but for what is nobody's business, its state."""
+    name = text(policy, "metadata", "name")
     out: dict[str, Any] = {
         "apiVersion": "nvidia.com/v1",
         "kind": "ClusterPolicy",
-        "metadata": {"name": text(policy, "metadata", "name") or "cluster-policy"},
+        "metadata": {"name": "cluster-policy" if subdomain_errors(name) or looks_like_secret(name) else name},
         "spec": _clean(mapping(policy, "spec"), 0),
     }
-    if state := text(policy, "status", "state"):
+    state = text(policy, "status", "state")
+    if state and not looks_like_secret(state):
         out["status"] = {"state": state}
     return out
 

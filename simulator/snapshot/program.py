@@ -49,6 +49,8 @@ class _Candidate:
     container: dict[str, Any]
     namespace: str
     whose: str
+    selector: Mapping[str, str]
+    """Of the nodes that its pods run on."""
     pod: dict[str, Any] | None = None
 
 
@@ -100,23 +102,20 @@ def _candidates(mode: Mode, owners: tuple[dict[str, Any], ...]) -> Iterator[_Can
     for item in owners:
         is_pod = "template" not in mapping(item, "spec")
         spec = mapping(item, "spec") if is_pod else mapping(item, "spec", "template", "spec")
-        if WORKLOADS[mode].selector not in texts(spec, "nodeSelector"):
+        selector = texts(spec, "nodeSelector")
+        if WORKLOADS[mode].selector not in selector:
             continue
         for container in elements(spec, "initContainers"):
             if text(container, "name") == CONTAINER or f"/{CONTAINER}:" in text(container, "image"):
                 name = text(item, "metadata", "name")
                 whose = f"{'pod' if is_pod else 'DaemonSet'} {name}"
-                yield _Candidate(container, text(item, "metadata", "namespace"), whose, item if is_pod else None)
+                yield _Candidate(container, text(item, "metadata", "namespace"), whose, selector, item if is_pod else None)
 
 
 def _fits(item: _Candidate, scene: Scene) -> bool:
     """Could a pod of this DaemonSet run on the node, but for labels that may be paused?"""
-    for daemonset in scene.daemonsets:
-        if item.whose == f"DaemonSet {text(daemonset, 'metadata', 'name')}":
-            selector = texts(daemonset, "spec", "template", "spec", "nodeSelector")
-            paused = {workload.selector for workload in WORKLOADS.values()}
-            return all(key in paused or scene.labels.get(key) == value for key, value in selector.items())
-    return False
+    paused = {workload.selector for workload in WORKLOADS.values()}
+    return all(key in paused or scene.labels.get(key) == value for key, value in item.selector.items())
 
 
 def is_done(pod: dict[str, Any] | None) -> bool:

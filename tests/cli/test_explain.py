@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 
 import pytest
 
@@ -93,3 +94,27 @@ def test_a_log_may_be_as_powershell_saves_it(capsys, log, encoding):
     plain = call(capsys, "explain", str(log))
     log.write_bytes(log.read_text().replace("\n", "\r\n").encode(encoding))
     assert call(capsys, "explain", str(log)) == plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    ["2026-01-01T00:00:00.1Z stderr P abc\n", '{"log":"time=x"}\n'],
+    ids=["cri", "docker"],
+)
+def test_parts_of_a_line_that_never_ends_take_no_longer_than_lines(capsys, log, line):
+    """Each is put to those before it; of ten megabytes."""
+    log.write_text(line * (10 * 2**20 // len(line)))
+    begun = time.process_time()
+    assert call(capsys, "explain", str(log))[0] == 1
+    assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_secret_in_a_log_is_not_told(capsys, log, form):
+    """Not even in the line that departs."""
+    log.write_text(
+        "time=x level=fatal msg=failed to cordon node: Get https://me:canary@api: Bearer ghp_0123456789abcdefghijABCDEFGHIJ\n"
+    )
+    out = call(capsys, "explain", str(log), *(["-o", "json"] if form == "json" else []))[1]
+    assert "failed to cordon node: Get https://redacted@api: Bearer redacted" in out

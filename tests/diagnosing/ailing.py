@@ -53,11 +53,12 @@ def bundle(host="clean", cluster="container", *, env=None, seen=None, host_field
     spec = replace(spec, node=node, pods=(*spec.pods, *pods), resource_claims=(*spec.resource_claims, *claims))
     spec = replace(
         spec,
+        objects=(seen,) if seen else (),
         daemonsets=spec.daemonsets
         | {(pod.namespace, pod.owner.name) for pod in pods if pod.owner and pod.owner.kind == "DaemonSet"},
     )
     world = make_world(replace(described, **host_fields), spec, env={"NODE_NAME": NODE, **(env or {})})
-    return Bundle(Scenario(world), cluster_policy=seen)
+    return Bundle(Scenario(world))
 
 
 def _job(name, **fields):

@@ -85,18 +85,10 @@ def _patch(path, content_type, body):
     return Request("PATCH", path, {}, body, content_type=content_type)
 
 
-def with_policy(bundle):
-    """The bundle's cluster, with the ClusterPolicy that was seen."""
-    spec = bundle.scenario.world.cluster
-    if bundle.cluster_policy is None or any(found["kind"] == "ClusterPolicy" for found in spec.objects):
-        return spec
-    return replace(spec, objects=(*spec.objects, bundle.cluster_policy))
-
-
 def _kubectl(bundle, command, release):
     world = bundle.scenario.world
     clock = VirtualClock()
-    spec = with_policy(bundle)
+    spec = world.cluster
     cluster = FakeCluster(spec, clock)
     request, deleted = request_of(command.argv)
     response = cluster.request(request)
@@ -146,7 +138,7 @@ def _operated(bundle, policy, release):
     env = {**bundle.scenario.world.env, **{item["name"]: item["value"] for item in manager.get("env") or ()}}
     if (mofed := policy["spec"].get("driver", {}).get("rdma", {}).get("useHostMofed")) is not None:
         env["USE_HOST_MOFED"] = str(mofed).lower()
-    return replace(_with(bundle, env=env), cluster_policy=policy)
+    return _with(bundle, env=env, cluster=replace(bundle.scenario.world.cluster, objects=(policy,)))
 
 
 def _run(bundle, release):

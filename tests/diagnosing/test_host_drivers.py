@@ -9,7 +9,9 @@ import pytest
 from simulator.diagnosing.host_drivers import driver_packages
 from simulator.diagnosing.situation import Situation
 from simulator.host.spec import Package
-from simulator.scenario import names
+from simulator.manager.releases import RELEASES
+from simulator.report.hosts import judge
+from simulator.scenario import load_host, names
 from tests.diagnosing.ailing import bundle
 
 DRIVER = [
@@ -134,3 +136,12 @@ def test_a_host_whose_packages_nobody_can_remove_gets_no_command():
         ("apt-get", "purge", "libnvidia-compute-580"),
         ("systemctl", "reboot"),
     ]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_host_check_is_the_releases_own(release):
+    """On every named host it says what a run finds: the script goes by a link that leads nowhere in its container, too."""
+    wrong = [
+        host for host in names("hosts") if Situation(bundle(host), release).host_check != judge(load_host(host), release).host_check
+    ]
+    assert wrong == []

@@ -16,7 +16,7 @@ from simulator.diagnosing.findings import diagnose
 from simulator.real.clock import WallClock
 from simulator.snapshot.bundle import read_bundle
 from tests.diagnosing.ailing import AILING
-from tests.diagnosing.mending import request_of, with_policy
+from tests.diagnosing.mending import request_of
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on PATH")]
@@ -40,7 +40,7 @@ ONE = _one_of_each_kind_and_form()
 def test_kubectl_does_the_same(kind, tmp_path):
     """The same node, pods and policy; only versions and dates may differ."""
     name, told = ONE[kind]
-    spec = with_policy(AILING[name].bundle)
+    spec = AILING[name].bundle.scenario.world.cluster
     here, clock = FakeCluster(spec, VirtualClock()), WallClock()
     with Server(FakeCluster(spec, clock), clock) as server:
         for command in told:
@@ -79,7 +79,7 @@ def test_a_node_that_kubectl_saved_is_diagnosed(tmp_path):
     clock = WallClock()
     saved = tmp_path / "saved"
     saved.mkdir()
-    with Server(FakeCluster(with_policy(ailing.bundle), clock), clock) as server:
+    with Server(FakeCluster(ailing.bundle.scenario.world.cluster, clock), clock) as server:
         for name, what in (("node.yaml", ["node", "gpu-1"]), ("pods.yaml", ["pods", "--all-namespaces"])):
             command = [KUBECTL, "--server", server.url, "get", *what, "--output=yaml"]
             done = subprocess.run(command, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, capture_output=True, check=True)

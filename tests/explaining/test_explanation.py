@@ -243,3 +243,10 @@ def test_ten_megabytes_take_three_seconds_of_the_processor(busy, repeated):
     begun = time.process_time()
     assert explain(text).complete
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize(("line", "releases"), [(667, {"v0.9.0", "v0.9.1", "v0.10.0"}), (682, {"v0.11.0"}), (683, {"v0.12.0"})])
+def test_the_librarys_warning_alone_tells_the_releases(line, releases):
+    """It is the first that a Go release prints: a log that is cut right after it fits them."""
+    found = explain(f"W0101 00:00:00.000000       1 client_config.go:{line}] Neither --kubeconfig nor --master was specified.  Using the inClusterConfig.  This might not work.\n")  # fmt: skip
+    assert {(candidate.release, candidate.exit_code) for candidate in found.candidates} == {(tag, None) for tag in releases}

@@ -217,9 +217,14 @@ def test_an_unknown_name_brings_the_nearest():
 
 
 def test_a_package_is_a_version_or_more():
-    """A package is written as its version, or with dpkg's status of it."""
-    host = read("packages: {a: '1.0', b: {version: '2.0', status: rc}, c: {status: un}}")
-    assert host.packages == {"a": Package("1.0"), "b": Package("2.0", "rc"), "c": Package("", "un")}
+    """A package is written as its version, or with dpkg's status of it, apt's mark and what it needs."""
+    host = read("packages: {a: '1.0', b: {version: '2.0', status: rc}, c: {status: un}, d: {auto: true, depends: 'a | b'}}")
+    assert host.packages == {
+        "a": Package("1.0"),
+        "b": Package("2.0", "rc"),
+        "c": Package("", "un"),
+        "d": Package(auto=True, depends="a | b"),
+    }
 
 
 def test_a_binary_needs_the_loader_of_its_architecture():

@@ -208,9 +208,9 @@ def test_what_is_known_of_a_system(make):
     assert host.installable == ("mlx5_core", "nvidia", "nvidia_drm")
     assert host.packages == {
         "libnvidia-compute-580": Package("1", "rc"),
-        "libnvidia-compute-580:i386": Package("1", "hi"),
-        "nvidia-dkms-580": Package("1", "iF"),
-        "nvidia-utils-580": Package("580.82.07-0ubuntu1"),
+        "libnvidia-compute-580:i386": Package("1", "hi", depends=""),
+        "nvidia-dkms-580": Package("1", "iF", depends=""),
+        "nvidia-utils-580": Package("580.82.07-0ubuntu1", depends=""),
     }
     assert [(function.driver, module.name) for function, module in zip(host.pci, host.modules, strict=True)] == [
         ("nvidia", "nvidia")

@@ -62,7 +62,39 @@ def test_the_packages_of_an_image_without_a_package_manager():
             "var/lib/dpkg/status.d/x.md5sums": b"Package: cuda\n",
         }
     )
-    assert installed(root) == {"libcuda1": Package("1-2")}
+    assert installed(root) == {"libcuda1": Package("1-2", depends="")}
+
+
+def test_a_package_that_needs_one_of_them_is_one_of_them():
+    """A site's own meta package, whatever its name; and what apt took along by itself is marked."""
+    status = """\
+Package: site-stack
+Status: install ok installed
+Version: 1
+Depends: bash, nvidia-driver-580-open | nvidia-driver-580 (>= 580)
+
+Package: nvidia-driver-580-open
+Status: install ok installed
+Version: 2
+Pre-Depends: dpkg
+Depends: nvidia-utils-580 (= 2)
+
+Package: nvidia-fs
+Status: deinstall ok config-files
+Version: 3
+Depends: nvidia-fs-dkms
+
+Package: bash
+Status: install ok installed
+Version: 5
+"""
+    marks = b"Package: nvidia-driver-580-open\nArchitecture: amd64\nAuto-Installed: 1\n\nPackage: bash\nAuto-Installed: 0\n"
+    root = as_tar({"var/lib/dpkg/status": status.encode(), "var/lib/apt/extended_states": marks})
+    assert installed(root) == {
+        "nvidia-driver-580-open": Package("2", auto=True, depends="dpkg, nvidia-utils-580 (= 2)"),
+        "nvidia-fs": Package("3", "rc"),
+        "site-stack": Package("1", auto=False, depends="bash, nvidia-driver-580-open | nvidia-driver-580 (>= 580)"),
+    }
 
 
 @given(st.binary(max_size=300))

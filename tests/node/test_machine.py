@@ -38,7 +38,7 @@ def test_a_purge_takes_files_at_once_and_nothing_from_memory():
     host = machine(PACKAGED)
     assert host.live.run(ASKED).stdout == "580.82.07\n" * 2
     gone = host.purge(["nvidia-*", "libnvidia-*"])
-    assert len(gone) == 8
+    assert len(gone.remove) == 8
     assert host.live.run(ASKED).exit_code == 127
     assert set(host.live.modules()) >= DRIVER
     assert drivers(host) == {"nvidia"}
@@ -60,11 +60,13 @@ def test_a_blacklist_keeps_the_driver_away_at_boot_but_not_from_the_probe():
     """H10: nvidia-smi loads the module by name, which no blacklist stops; `install` does."""
     host = machine(PACKAGED)
     host.write("/etc/modprobe.d/blacklist-nvidia.conf", "blacklist nvidia\n")
+    host.update_initramfs()
     host.reboot()
     assert drivers(host) == {""}
     assert host.live.run(ASKED).stdout == "580.82.07\n" * 2
     assert drivers(host) == {"nvidia"}
     host.write("/etc/modprobe.d/blacklist-nvidia.conf", "blacklist nvidia\ninstall nvidia /bin/false\n")
+    host.update_initramfs()
     host.reboot()
     assert host.live.run(ASKED).exit_code == 9
     assert drivers(host) == {""}
@@ -126,3 +128,97 @@ def test_a_pattern_that_matches_nothing_is_an_error():
     assert len(host.spec.packages) == 8
     with pytest.raises(InputError, match="has no nvidia-uninstall"):
         host.nvidia_uninstall()
+
+
+def test_a_purge_may_install_a_driver_and_keeps_its_module():
+    """H6: nvidia-peermem-loader gets the other flavour, which a reboot loads."""
+    host = machine("converged-gpu-rdma")
+    done = host.purge(["nvidia-driver-580-open", "nvidia-dkms-580-open"])
+    assert set(done.install) == {"nvidia-dkms-580", "nvidia-kernel-source-580"}
+    host.reboot()
+    assert drivers(host) == {"nvidia"}
+    assert {"gdrdrv", "nvidia_fs"} <= set(host.live.modules())
+
+
+def test_marks_decide_what_autoremove_takes():
+    """H7. Modules that need the driver are not loaded without it."""
+    host = machine("converged-gpu-rdma")
+    host.mark_manual(["doca-ofed"])
+    host.purge(["nvidia-driver-580-open", "nvidia-dkms-580-open", "nvidia-peermem-loader"])
+    gone = set(host.autoremove().remove)
+    assert "nvidia-fs" in gone
+    assert not {"doca-ofed", "rdma-core"} & gone
+    assert "libnvidia-compute-580" in gone
+    assert host.spec.packages["libnvidia-compute-580"].status == "rc"
+    host.reboot()
+    assert drivers(host) == {""}
+    assert not {"gdrdrv", "nvidia_fs", "nvidia_peermem"} & set(host.live.modules())
+    with pytest.raises(InputError, match='no package "libnvidia-compute-580" is installed'):
+        host.mark_manual(["libnvidia-compute-580"])
+
+
+def test_an_initramfs_is_as_old_as_it_is():
+    """H12: what it holds is loaded, though neither the disk nor modprobe's configuration would do so."""
+    host = machine(PACKAGED)
+    host.write("/etc/modprobe.d/no.conf", "install nvidia /bin/false\n")
+    host.reboot()
+    assert drivers(host) == {"nvidia"}
+    host.update_initramfs()
+    host.reboot()
+    assert drivers(host) == {""}
+
+
+def test_an_initramfs_loads_by_name_what_it_was_told_to():
+    """/etc/initramfs-tools/modules: past a blacklist, not past `install`."""
+    host = machine("runfile-580")
+    host.write("/etc/initramfs-tools/modules", "# modules\nnvidia\nnvidia-uvm\n")
+    host.write("/etc/modprobe.d/no.conf", "blacklist nvidia\n")
+    host.update_initramfs()
+    host.nvidia_uninstall()
+    host.reboot()
+    assert drivers(host) == {"nvidia"}
+    assert "nvidia_uvm" in host.live.modules()
+    host.update_initramfs()
+    host.reboot()
+    assert drivers(host) == {""}
+
+
+def test_without_k_all_the_newest_initramfs_is_renewed():
+    """By version: 100 is newer than 79."""
+    host = machine(PACKAGED)
+    host.reboot("6.8.0-100-generic")
+    assert host.update_initramfs(every=False) == ("6.8.0-100-generic",)
+    assert host.update_initramfs() == ("6.8.0-79-generic", "6.8.0-100-generic")
+
+
+def test_a_kernel_keeps_its_modules():
+    """The .run installer's are there for the one it was installed under."""
+    host = machine("runfile-580")
+    host.reboot("6.8.0-100-generic")
+    assert drivers(host) == {""}
+    host.reboot("6.8.0-79-generic")
+    assert drivers(host) == {"nvidia"}
+
+
+def test_nvidia_fs_dkms_builds_no_driver():
+    """DKMS packages of others share the prefix."""
+    host = machine("converged-gpu-rdma")
+    host.purge(["nvidia-driver-580-open", "nvidia-dkms-580-open", "nvidia-peermem-loader"])
+    host.reboot("6.8.0-100-generic")
+    assert drivers(host) == {""}
+
+
+def test_the_driver_s_own_removal_takes_its_tree_of_dkms_along():
+    """As the package's prerm and the installer do; one that is left over builds for the next kernel."""
+    for name in (PACKAGED, "runfile-580"):
+        host = machine(name)
+        host.write("/var/lib/dkms/nvidia/580.82.07/source/dkms.conf", "x")
+        if name == PACKAGED:
+            host.purge(["nvidia-*", "libnvidia-*"])
+        else:
+            host.nvidia_uninstall()
+        host.reboot("6.8.0-100-generic")
+        assert drivers(host) == {""}
+    host.write("/var/lib/dkms/nvidia/580.82.07/source/dkms.conf", "x")
+    host.reboot("6.8.0-110-generic")
+    assert drivers(host) == {"nvidia"}

@@ -19,6 +19,10 @@ ACT_KINDS = (
     "label: {a/b: c, d: null}",
     "cordon: true",
     "purge: [nvidia-*]",
+    "autoremove: true",
+    "mark_manual: [nvidia-utils-580]",
+    "update_initramfs: all",
+    "update_initramfs: newest",
     "write: {/etc/x: y}",
     "remove: [/etc/x]",
     "reboot:",
@@ -100,6 +104,7 @@ def test_what_an_act_says_stands_before_what_it_does():
         ("host: clean\nsteps: [{at: 1, label: {a b: c}}]", "impossible label key"),
         ("host: clean\nsteps: [{at: 1, label: {a: b c}}]", "impossible label value"),
         ("host: clean\nsteps: [{at: 1, purge: []}]", "is empty"),
+        ("host: clean\nsteps: [{at: 1, update_initramfs: some}]", 'is "some"'),
         ("host: clean\nsteps: [{at: 1, write: {}}]", "writes no file"),
         ("host: clean\nsteps: [{at: 1, write: {etc: x}}]", "is no absolute path"),
         ("host: clean\nsteps: [{at: 1, remove: []}]", "removes nothing"),
@@ -121,6 +126,7 @@ def test_what_is_wrong_is_named_with_its_place(text, problem):
     ("step", "problem"),
     [
         ("purge: [nvidia-*]", 'steps[0] no package "nvidia-*" is installed on clean'),
+        ("mark_manual: [doca-ofed]", 'steps[0] no package "doca-ofed" is installed on clean'),
         ("nvidia_uninstall: true", "steps[0] clean has no nvidia-uninstall"),
         ("delete_pods: [other-]", "steps[0] no pod's name begins with other-; there are: nvidia-"),
     ],
@@ -208,11 +214,18 @@ ANY_ACT = st.sampled_from(
         {"cordon": False},
         {"purge": ["nvidia-*", "libnvidia-*"]},
         {"purge": ["nvidia-utils-*"]},
+        {"purge": ["nvidia-dkms-580-open"]},
+        {"autoremove": True},
+        {"mark_manual": ["nvidia-utils-580"]},
+        {"update_initramfs": "all"},
+        {"update_initramfs": "newest"},
         {"nvidia_uninstall": True},
         {"write": {"/etc/modprobe.d/x.conf": "blacklist nvidia\n"}},
         {"remove": ["/etc/modprobe.d", "/usr/bin"]},
         {"reboot": None},
         {"reboot": {"takes": 1}},
+        {"reboot": {"kernel": "6.8.0-100-generic"}},
+        {"reboot": {"kernel": "6.8.0-79-generic"}},
         {"delete_pods": ["nvidia-"]},
         {"values": {"driver": True}},
         {"values": {"sandbox_workloads": False}},
@@ -223,7 +236,14 @@ ANY_ACT = st.sampled_from(
 ANY_STORY = st.fixed_dictionaries(
     {
         "host": st.sampled_from(
-            ["clean", "ubuntu-24.04-driver-580-open", "runfile-580", "container-driver-loaded", "nouveau-bound"]
+            [
+                "clean",
+                "ubuntu-24.04-driver-580-open",
+                "converged-gpu-rdma",
+                "runfile-580",
+                "container-driver-loaded",
+                "nouveau-bound",
+            ]
         ),
         "chart": st.sampled_from(["v22.9.0", "v25.3.4", "v26.3.1", "v26.7.0"]),
         "variant": st.sampled_from(["stock", "passthrough", "container", "vgpu"]),
@@ -259,3 +279,13 @@ def test_any_story_plays(story):
     } == {key: f'"{value}"' for key, value in played.labels.items()}
     for run in played.timeline.runs:
         assert run.verdict == "still running" or run.ended <= played.story.until
+
+
+def test_what_apt_did_is_said():
+    """How many packages went, and which came instead."""
+    acts = "[{at: 10, purge: [nvidia-dkms-580-open]}, {at: 20, autoremove: true}, {at: 30, update_initramfs: newest}]"
+    played = play(read(f"host: converged-gpu-rdma\nuntil: 40\nsteps: {acts}"))
+    said = [entry.text for entry in played.timeline.entries if entry.lane == ACTS]
+    assert said[0].startswith("apt purge nvidia-dkms-580-open: 4 packages, and installs nvidia-dkms-580, nvidia-kernel-source-580")
+    assert said[1].startswith("apt autoremove: ")
+    assert said[2] == "update-initramfs -u: 6.8.0-79-generic"

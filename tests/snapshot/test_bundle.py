@@ -12,6 +12,7 @@ import pytest
 
 from simulator.cluster.objects import Budget, Container
 from simulator.manager.releases import DEFAULT
+from simulator.predicting.events import cluster_policy
 from simulator.reading import InputError
 from simulator.scenario import load_cluster, load_host
 from simulator.snapshot.bundle import read_bundle, read_world_or_bundle
@@ -125,7 +126,7 @@ def test_a_must_gather(must_gather):
     assert {pod.full_name for pod in world.cluster.pods} >= {"ml/train-0", "gpu-operator/nvidia-driver-daemonset-c6b9x"}
     assert all(pod.name != "elsewhere" for pod in world.cluster.pods)
     assert [*bundle.logs] == ["gpu-operator/nvidia-driver-daemonset-c6b9x/k8s-driver-manager"]
-    assert bundle.cluster_policy["spec"] == {"driver": {"enabled": True}}
+    assert cluster_policy(world)["spec"] == {"driver": {"enabled": True}}
     assert bundle.scenario.release == DEFAULT
     assert any("only their names are listed (ml/train-0" in sentence for sentence in bundle.unseen)
 
@@ -137,7 +138,7 @@ def test_gpus_of_pods_that_were_not_saved(must_gather):
     assert train.containers == (Container({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1"}),)
     assert bundle.unsaved_gpus == 1
     assert "pod ml/train-0 asks for 1 nvidia.com/gpu: no other pod of the node is known that could" in bundle.assumed
-    told = "the node has allocated them to pods that were not saved (one of ml/train-0, perhaps)"
+    told = "the node has allocated them to pods that were not saved (ml/train-0, it seems)"
     assert f"pods that ask for 1 nvidia.com/gpu: {told}" in bundle.unseen
 
 
@@ -203,6 +204,25 @@ def test_names_do_not_matter(tmp_path, cluster):
     assert bundle.scenario.release == DEFAULT
 
 
+SAID = "time=2026-01-01T00:00:00Z level=info msg=Starting driver uninstallation process\n"
+DOCKER = json.dumps({"log": SAID, "stream": "stderr", "time": "2026-01-01T00:00:00Z"}) + "\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_files_are_told_by_what_is_in_them(tmp_path, cluster, packed):
+    """Rotated logs, any ending, Docker's own JSON, UTF-16; what is no text is passed over."""
+    folder = save(tmp_path / "b", cluster)
+    logs = {"x.stamps": SAID, "x.log.1": SAID, "x.json": DOCKER, "x.yaml": SAID, "x.ps1": SAID.encode("utf-16")}
+    for name, log in {**logs, "x.gz": gzip.compress(SAID.encode()), "x.so": b"\0" + SAID.encode()}.items():
+        (folder / name).write_bytes(log if isinstance(log, bytes) else log.encode())
+    if packed:
+        with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+            for path in folder.iterdir():
+                archive.write(path, path.name)
+    bundle = read_bundle(tmp_path / "b.zip" if packed else folder)
+    assert bundle.logs == dict(sorted({**dict.fromkeys(logs, SAID), "x.json": DOCKER}.items()))
+
+
 def test_a_single_file(tmp_path, cluster):
     """The node alone."""
     file = tmp_path / "node.yaml"
@@ -234,6 +254,13 @@ def test_a_host_alone(tmp_path):
         ("kind: Pod\nmetadata: {name: x}\n", "holds no node"),
         ("a: [", "is no valid YAML"),
         ('{"kind": ', "is no valid JSON"),
+        (
+            "NAME    STATUS   ROLES   AGE   VERSION\ngpu-1   Ready    <none>  3d    v1.34.0\n",
+            "is a table for people.*; add -o yaml",
+        ),
+        (SAID, "holds a log and no node; ask what the log says: dmsim explain"),
+        ("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n", "is damaged: the list in it has no end; save it again"),
+        ('{\n    "apiVersion": "v1",\n    "items": [\n        {\n            "kind": "Po', "is damaged: the list in it has no end"),
         ("kind: Node\nmetadata: {name: 'a b'}\n", "impossible"),
     ],
 )
@@ -242,6 +269,43 @@ def test_what_is_no_bundle(tmp_path, text, problem):
     file = tmp_path / "x.yaml"
     file.write_text(text)
     with pytest.raises(InputError, match=problem):
+        read_bundle(file)
+
+
+def test_a_damaged_node_in_a_folder(tmp_path, cluster):
+    """The error says which file it was in."""
+    folder = save(tmp_path / "b", cluster)
+    (folder / "node.json").write_text((folder / "node.json").read_text()[:200])
+    with pytest.raises(
+        InputError, match=r"holds no node that can be read \(node.json: line .* is no valid JSON.*\); save it again"
+    ):
+        read_bundle(folder)
+
+
+def test_a_damaged_list_in_a_folder(tmp_path, cluster):
+    """What is whole of it is read; the rest is told."""
+    folder = save(tmp_path / "b", cluster)
+    text = (folder / "pods.json").read_text()
+    (folder / "pods.json").write_text(text[: len(text) * 2 // 3])
+    bundle = read_bundle(folder)
+    assert 0 < len(bundle.scenario.world.cluster.pods) < len(cluster.pods)
+    assert "pods.json: is damaged: the list in it has no end; save it again, whole" in bundle.unseen
+
+
+def test_a_table_of_pods(tmp_path, cluster):
+    """It is told."""
+    folder = save(tmp_path / "b", cluster)
+    (folder / "pods.json").write_text("NAMESPACE   NAME   READY   STATUS\nml   train   1/1   Running\n")
+    assert "pods.json: is a table for people, as kubectl get prints without -o yaml" in read_bundle(folder).unseen
+
+
+def test_an_archive_that_is_cut(must_gather, tmp_path):
+    """One clear error, and what to do."""
+    file = tmp_path / "b.tar.gz"
+    with tarfile.open(file, "w:gz") as packed:
+        packed.add(must_gather, must_gather.name)
+    file.write_bytes(file.read_bytes()[:-1000])
+    with pytest.raises(InputError, match=r"is no tar archive, or a damaged one.*; make the archive again, of what was saved"):
         read_bundle(file)
 
 
@@ -295,6 +359,13 @@ def test_finalizers(pod_of):
     found = pod_of({"metadata": {**NAMED, "finalizers": names}})
     assert found.finalizers == ("example.com/block", "foregroundDeletion")
     assert pod_of({"metadata": {**NAMED, "finalizers": "x"}}).finalizers == ()
+
+
+def test_a_finalizer_that_keeps_a_pod(pod_of, tmp_path):
+    """It is told with the pod that never goes."""
+    pod_of({"metadata": {**NAMED, "deletionTimestamp": "2025-12-31T23:00:00Z", "finalizers": ["example.com/block"]}})
+    told = "pod ml/train: it is terminating, and the time it had is over: it never goes (finalizers: example.com/block)"
+    assert told in read_bundle(tmp_path).assumed
 
 
 LOOPS = {

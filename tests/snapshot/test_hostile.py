@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import struct
 import subprocess
 import sys
 import tarfile
@@ -243,6 +244,84 @@ def test_a_damaged_zip(cut, tmp_path):
     code, printed, _ = snapshot(tmp_path, file)
     assert code == 2
     assert "damaged zip archive" in printed
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["deflate", "bzip2", "lzma"])
+def test_a_zip_whose_contents_are_damaged(method, tmp_path):
+    """Whatever compressed them: a clear error."""
+    file = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(file, "w", method) as packed:
+        packed.writestr("node.yaml", NODE)
+    data = bytearray(file.read_bytes())
+    data[60:90] = bytes(30)
+    file.write_bytes(data)
+    with pytest.raises(InputError, match="damaged zip archive"):
+        read_files(file)
+
+
+def test_a_zip_with_an_endless_directory(tmp_path):
+    """It is not read: a directory takes ten times as much memory as space."""
+    entry = b"PK\x01\x02" + bytes(24) + struct.pack("<H", 1) + bytes(16) + b"a"
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 0xFFFF, 0xFFFF, len(entry) * 500_000, 4, 0)
+    file = tmp_path / "bundle.zip"
+    file.write_bytes(b"PK\x03\x04" + entry * 500_000 + end)
+    code, printed, _ = snapshot(tmp_path, file)
+    assert code == 2
+    assert "has more than 20000 members" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("gpu_nodes.descr", "Name:        a\nRoles: x\n" * 800_000),
+        ("gpu_nodes.descr", "Name:        a\nRoles: x\nNon-terminated Pods:  (9)\n" + "  a b 1\n" * 2_000_000),
+        ("gpu_nodes.labels", "a\n- b=c\n\n" * 1_500_000),
+    ],
+    ids=["nodes", "pods", "labels"],
+)
+def test_more_objects_than_are_read(name, text, tmp_path):
+    """In a must-gather's own files: passed over, and told."""
+    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **{name: text}))
+    assert code == 0, printed
+    assert f"{name}: holds more text than is read at once" in printed
+
+
+def _list(*items):
+    return json.dumps({"kind": "List", "apiVersion": "v1", "items": items}, separators=(",", ":"))
+
+
+def test_claims_and_budgets_without_number(tmp_path):
+    """Nothing is compared with each of so many."""
+    names = [f"x{at}" for at in range(20_000)]
+    pods = [{"kind": "Pod", "metadata": {"name": name}, "spec": {"nodeName": "gpu-1"}} for name in names[:2000]]
+    claims = [{"kind": "ResourceClaim", "metadata": {"name": name}} for name in names]
+    status = {"disruptionsAllowed": 0}
+    budgets = [{"kind": "PodDisruptionBudget", "metadata": {"name": name}, "status": status} for name in names]
+    files = {"pods.json": _list(*pods), "claims.json": _list(*claims), "budgets.json": _list(*budgets)}
+    code, printed, _ = snapshot(tmp_path, with_node(tmp_path, **files))
+    assert code == 0, printed
+    assert "which pods 20000 disruption budgets hold: there are too many to compare" in printed
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"kind": "Pod", "metadata": {"name": f"x{at}"}, "spec": {"nodeName": "gpu-1"}} for at in range(5001)],
+        [
+            {
+                "kind": "Pod",
+                "metadata": {"name": "x", "labels": {f"x{at}": "" for at in range(30_001)}},
+                "spec": {"nodeName": "gpu-1"},
+            }
+        ],
+    ],
+    ids=["pods", "labels"],
+)
+def test_more_than_a_node_has(items, tmp_path):
+    """A clear error."""
+    code, printed, world = snapshot(tmp_path, with_node(tmp_path, **{"pods.json": _list(*items)}))
+    assert (code, world) == (2, "")
+    assert "more than are read" in printed
 
 
 def test_a_hostile_host_output(tmp_path):

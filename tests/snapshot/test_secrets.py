@@ -11,6 +11,7 @@ import pytest
 
 from simulator.cluster.objects import Owner, Pod
 from simulator.manager.releases import DEFAULT
+from simulator.reading import InputError
 from simulator.scenario import fixtures, load_cluster, load_host
 from simulator.snapshot.bundle import read_bundle
 from simulator.snapshot.secrets import looks_like_secret, without_secrets
@@ -151,7 +152,6 @@ def test_canaries_everywhere(tmp_path):
             yaml_text(world_document(scenario.world, release=scenario.release), (*bundle.unseen, *bundle.assumed)),
             *bundle.logs,
             *bundle.logs.values(),
-            json.dumps(bundle.cluster_policy),
         ]
     )
     assert not [part for part in ("canary", "Canary", *TOKENS, *PEM.splitlines()) if part in written]
@@ -196,3 +196,45 @@ def test_what_was_left_out_is_told(tmp_path):
     assert "NODE_LABEL_FOR_GPU_POD_EVICTION" not in bundle.scenario.world.env
     assert "the value of NODE_LABEL_FOR_GPU_POD_EVICTION: it looks like a secret" in bundle.unseen
     assert "a label of pod ml/train that looks like a secret: left out" in bundle.unseen
+
+
+def test_a_secret_where_a_name_should_be(tmp_path):
+    """As a kind, a resource, a driver, a key of a file that cannot be read, a policy's name, what the script noted."""
+    token = "ghp_0123456789abcdefghijABCDEFGHIJ"
+    objects = saved_objects(load_cluster("container-node", "gpu-1"))
+    limits = {"nvidia.com/gpu": "1", f"nvidia.com/{token}": "1"}
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "a", "ownerReferences": [{"kind": token, "name": "b"}, {"kind": "Job", "name": "b", "apiVersion": token}]},
+        "spec": {"nodeName": "gpu-1", "containers": [{"resources": {"limits": limits}}], "resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
+    }  # fmt: skip
+    results = [{"driver": token}, {"driver": "gpu.nvidia.com"}]
+    claim = {
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c"},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+    policy = {"kind": "ClusterPolicy", "metadata": {"name": token}, "spec": {}, "status": {"state": token}}
+    root = lay_out(load_host("clean"), tmp_path / "root")
+    (root / "etc/os-release").write_text(f'NAME="{token}"\n')
+    host = run_host_script(root, "--no-run") + f"n\t{token}\nkernel\t{token}\n"
+    files = {
+        "node.json": json.dumps(objects["node"]),
+        "more.json": json.dumps({"kind": "List", "items": [pod, claim, policy]}),
+        "twice.yaml": f"kind: Pod\n{token}: 1\n{token}: 2\n",
+        "tag.yaml": f"kind: !{token} Pod\n",
+        "host.txt": host,
+    }
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    bundle = read_bundle(folder)
+    world = bundle.scenario.world
+    written = yaml_text(world_document(world), [*bundle.unseen, *bundle.assumed])
+    assert token not in written + json.dumps(world.cluster.objects)
+    assert [each.owner for each in world.cluster.pods] == [Owner("Job", "b", controller=False, api_version="")]
+    assert [each.drivers for each in world.cluster.resource_claims] == [("gpu.nvidia.com",)]
+    assert any("twice.yaml" in sentence for sentence in bundle.unseen)
+    with pytest.raises(InputError, match='the key "redacted" stands twice'):
+        read_bundle(folder / "twice.yaml")
