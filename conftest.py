@@ -6,4 +6,5 @@ pytest_plugins = [
     "features.steps.when",
     "features.steps.then",
     "features.steps.node",
+    "features.steps.passthrough",
 ]

@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -304,11 +304,34 @@ def read_document(path: Path, file: str = "") -> Place:
 
 def parse_document(text: str, name: str, *, is_json: bool | None = None) -> Place:
     """As `read_document`, from text. It is JSON if its name says so and its text allows it, where the caller does not know."""
+    value = _parsed(text, name, _load_json if _reads_json(text, name, is_json=is_json) else _load_yaml)
+    if not isinstance(value, dict):
+        raise InputError(name, "", f"is {_kind(value)}, not a mapping", "write `key: value` lines")
+    return Place(value, name)
+
+
+def parse_documents(text: str, name: str) -> builtins.list[Place]:
+    """As `parse_document`, where several may stand in one file; empty ones are passed over."""
+    if _reads_json(text, name):
+        return [parse_document(text, name)]
+    values = _parsed(text, name, _load_each)
+    for value in values:
+        if not isinstance(value, dict):
+            raise InputError(name, "", f"holds {_kind(value)} where a mapping belongs", "write `key: value` lines")
+    if len(values) == 1:
+        return [Place(values[0], name)]
+    return [Place(value, f"{name} (document {number})") for number, value in enumerate(values, 1)]
+
+
+def _reads_json(text: str, name: str, *, is_json: bool | None = None) -> bool:
+    return text.lstrip().startswith("{") and name.endswith(".json") if is_json is None else is_json
+
+
+def _parsed(text: str, name: str, load: Callable[[str, str], Any]) -> Any:
     try:
         if _nesting(text) > _DEEPEST_TEXT:
             raise InputError(name, "", "is nested too deeply", "a world file has few levels")
-        reads_json = text.lstrip().startswith("{") and name.endswith(".json") if is_json is None else is_json
-        value = _load_json(text, name) if reads_json else yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
+        value = load(text, name)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -319,10 +342,15 @@ def parse_document(text: str, name: str, *, is_json: bool | None = None) -> Plac
     except YAML_ERRORS:
         raise InputError(name, "", "is nested too deeply or holds an impossible value", "a world file has few levels") from None
     _check_size(value, name)
-    place = Place(value, name)
-    if not isinstance(value, dict):
-        raise InputError(name, "", f"is {_kind(value)}, not a mapping", "write `key: value` lines")
-    return place
+    return value
+
+
+def _load_yaml(text: str, _: str) -> Any:
+    return yaml.load(text, Loader=_Loader)  # noqa: S506  # _Loader is safe
+
+
+def _load_each(text: str, _: str) -> builtins.list[Any]:
+    return [value for value in yaml.load_all(text, Loader=_Loader) if value is not None]  # _Loader is safe
 
 
 def _load_json(text: str, name: str) -> Any:

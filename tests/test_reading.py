@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reading import InputError, parse_document
+from simulator.reading import InputError, parse_document, parse_documents
 
 
 @pytest.mark.parametrize("value", ["!!bool x", "!!int ''", "!!float ''", "!!float x", "[!!bool x]", "{!!bool x: y}"])
@@ -30,3 +30,17 @@ def test_any_tag_on_any_value(tag, value):
     """Is a document or an InputError."""
     with contextlib.suppress(InputError):
         parse_document(f"a: !!{tag} {value}\n", "f.yaml")
+
+
+def test_several_documents_in_one_file():
+    """Each is a place that says which it is; empty ones are passed over, one alone needs no number, JSON is one."""
+    first, second = parse_documents("a: 1\n---\n---\nb: [x]\n", "f.yaml")
+    assert (first.value, first.file) == ({"a": 1}, "f.yaml (document 1)")
+    with pytest.raises(InputError, match=r"^f\.yaml \(document 2\): b\[0\] is text, not a mapping"):
+        second.child("b").list()[0].mapping()
+    (alone,) = parse_documents("---\na: 1\n", "f.yaml")
+    assert alone.file == "f.yaml"
+    assert [place.value for place in parse_documents('{"a": 1}', "f.json")] == [{"a": 1}]
+    assert parse_documents("", "f.yaml") == []
+    with pytest.raises(InputError, match="no valid YAML"):
+        parse_documents("a: 1\n---\n{", "f.yaml")

@@ -132,22 +132,23 @@ class Stage:
 
     def ask(self, event: str = "pod-restart", to: str = "") -> None:
         """What will the release do to this node after an event?"""
-        self._only_the_model_answers()
+        self.only_the_model_answers()
         world = replace(self.world(), stop_after=ASKED_ABOUT)
         self.answer = predict(world, self.release, event=NodeEvent(event), to=to, what_if=self.what_if).document()
 
     def ask_what_is_left(self) -> None:
         """What is left over on this node, and what mends it?"""
-        self._only_the_model_answers()
+        self.only_the_model_answers()
         bundle = Bundle(Scenario(self.world()))
         self.answer = diagnosis_document(Diagnosis(bundle, self.release, diagnose(bundle, self.release)))
 
     def ask_what_the_log_means(self, text: str = "") -> None:
         """What was decided in the last run, or in the run that printed a text?"""
-        self._only_the_model_answers()
+        self.only_the_model_answers()
         self.answer = explanation_document(explain(text or log_text(self.outcome, START)), FORMAT)
 
-    def _only_the_model_answers(self) -> None:
+    def only_the_model_answers(self) -> None:
+        """Leave the scenario out where a real program is run."""
         if not isinstance(self.runner, Simulated):
             pytest.skip("excluded: a question to the model, for which no program is run")
 

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pytest_bdd.steps import step_function_context_registry
+from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
 
 import features.steps.given
 import features.steps.node
+import features.steps.passthrough
 import features.steps.then
 import features.steps.when  # its definitions are found in the registry
 from features.steps.tags import TAGS, VALUED
@@ -32,11 +33,15 @@ class Definition:
 
 
 def definitions() -> list[Definition]:
-    """Every step definition, Given before When before Then, each in the order of its module, those of a node last."""
-    order, last = ("given", "when", "then"), features.steps.node.__name__
+    """Every step definition, Given before When before Then, each in the order of its module, those of a node and of passthrough last."""
+    order, later = ("given", "when", "then"), ["", features.steps.node.__name__, features.steps.passthrough.__name__]
+
+    def place(context: StepFunctionContext) -> int:
+        return max(later.index(name) for name in later if name in {"", context.step_func.__module__})
+
     found = [
         Definition(context.type or "", context.parser.name, inspect.getdoc(context.step_func) or "", context.parser.is_matching)
-        for context in sorted(step_function_context_registry.values(), key=lambda context: context.step_func.__module__ == last)
+        for context in sorted(step_function_context_registry.values(), key=place)
         if context.step_func.__module__.startswith("features.steps.")
     ]
     return sorted(found, key=lambda definition: order.index(definition.keyword))

@@ -30,6 +30,8 @@ SUBCOMMANDS: Final = {
     "explain": "from a log to the releases and decisions that print it, the node's state, and what comes next",
     "resource-names": "what the sandbox device plugin calls each NVIDIA device of a pci.ids file",
     "node run": "a node over time: a chart of the GPU Operator on a host, and what people do to it",
+    "passthrough check": "GPU passthrough to VMs: what nodes announce, KubeVirt permits and VMs ask for; each mismatch",
+    "passthrough migrate": "values for Cozystack's platform that keep what a hand-edited KubeVirt CR permits",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
 }

@@ -1,4 +1,4 @@
-"""The commands of the guide "GPU passthrough fails on a host with a preinstalled driver" (Cozystack), block by block.
+"""The commands of two guides of Cozystack's, block by block: passthrough on a host with a preinstalled driver, and to VMs.
 
 Only the command lines are here, in `fixtures/guides`, each block with its place and the hash of its text; the guide is its
 authors'. `blocks_of` finds the blocks in a guide's text, so that a copy of it can be held against the list: a block that is
@@ -17,8 +17,12 @@ from typing import Final
 from simulator.reading import Place, read_document, read_format
 from simulator.scenario import fixtures
 
-NAME: Final = "preinstalled-driver"
-_COMMAND: Final = re.compile(r"(sudo|kubectl|dpkg-query|lsmod|lspci|command|dkms|apt|apt-get|update-initramfs|nvidia-smi)\s")
+PREINSTALLED_DRIVER: Final = "preinstalled-driver"
+PASSTHROUGH: Final = "passthrough"
+_COMMAND: Final = re.compile(
+    r"(sudo|kubectl|dpkg-query|lsmod|lspci|command|dkms|apt|apt-get|update-initramfs|nvidia-smi|virtctl)\s"
+)
+_BETWEEN: Final = re.compile(r"\n\s*\n|^```.*$", re.MULTILINE)
 _WORDS: Final = re.compile("[\u0400-\u04ff]")
 
 
@@ -40,8 +44,11 @@ class Listed:
 
 
 def blocks_of(text: str) -> Iterator[Block]:
-    """The command blocks of a guide's plain text: paragraphs that begin with a command and have words only in comments."""
-    for paragraph in re.split(r"\n\s*\n", text):
+    """The command blocks of a guide's plain text: paragraphs that begin with a command and have words only in comments.
+
+    A line of three backticks parts two paragraphs.
+    """
+    for paragraph in _BETWEEN.split(text):
         lines = [line.rstrip() for line in paragraph.strip("\n").split("\n")]
         commands = [line for line in lines if not line.startswith("#")]
         if commands and _COMMAND.match(commands[0]) and not any(map(_WORDS.search, commands)):
@@ -49,10 +56,10 @@ def blocks_of(text: str) -> Iterator[Block]:
             yield Block(hashlib.sha256(whole.encode()).hexdigest(), "\n".join(commands) + "\n")
 
 
-@lru_cache(maxsize=1)
-def listed() -> tuple[Listed, ...]:
-    """The list."""
-    place = read_document(fixtures() / "guides" / f"{NAME}.yaml", f"guides/{NAME}.yaml")
+@lru_cache(maxsize=2)
+def listed(name: str = PREINSTALLED_DRIVER) -> tuple[Listed, ...]:
+    """The list of a guide."""
+    place = read_document(fixtures() / "guides" / f"{name}.yaml", f"guides/{name}.yaml")
     place.mapping(("format", "blocks"))
     read_format(place)
     return tuple(map(_listed, place.elements("blocks")))

@@ -366,7 +366,7 @@ SECTIONS: Final = (
 )  # fmt: skip
 
 ELSEWHERE: Final = {
-    "S12, S14 to S19": "of the other guide (virtual machines and KubeVirt)",
+    "S12, S14 to S19": "of the other guide, on virtual machines and KubeVirt: `docs/passthrough.md`",
     "S22": "of no statement here: charts v23.6.2 to v23.9.2 brought an older driver-manager for vfio-manager (`docs/releases.md`)",
     "S23": "of no statement here: the flag is `--device-id`, in every release of vfio-manage",
     "S25": "of no statement here: vfio-manager runs with eviction and drain off",

@@ -20,7 +20,7 @@ from simulator.snapshot.values import text
 
 _PREFIX: Final = re.compile(r"\[pod/(?P<pod>[\w.-]{1,253})/(?P<container>[\w.-]{1,253})\]")
 _WORD: Final = re.compile(r"(?<![\w.-])[a-z0-9][a-z0-9.-]{0,252}(?![\w-])")
-_MOST_PARTS: Final = 24
+_MOST_WORDS, _MOST_PARTS = 8, 24
 _LARGEST_LOGS: Final = 8 << 20
 """Characters of all logs together; of what is longer the end is kept."""
 _DETECTED: Final = re.compile(re.escape(m.HOST_DRIVER_DETECTED.partition("%")[0]) + r"(?P<said>[^\n\\\"]{0,256})")
@@ -107,9 +107,9 @@ def _by_pod(file: str, log: str, known: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _spans(file: str) -> set[str]:
-    """What in the last part of a file's name could be the name of a pod."""
+    """What in a file's name, with the folders that it is in, could be the name of a pod."""
     out = set()
-    for word in re.findall(r"[a-z0-9.-]+", file.rpartition("/")[2]):
+    for word in re.findall(r"[a-z0-9.-]+", file)[-_MOST_WORDS:]:
         edges = [*(match.start() for match in re.finditer(r"[.-]|\Z", word))][:_MOST_PARTS]
         starts = [0, *(edge + 1 for edge in edges)]
         out |= {word[start:end] for start in starts for end in edges if start < end}

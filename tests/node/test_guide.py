@@ -5,6 +5,8 @@ What stands for the reader's own words is put in: `<NODE>` is the node's name, `
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -16,40 +18,52 @@ import yaml
 
 from simulator import images
 from simulator.cluster.objects import read_cluster
+from simulator.host.spec import NVIDIA
+from simulator.kubevirt.lspci import read_lspci
 from simulator.node import guide
 from simulator.node.machine import Machine
 from simulator.reading import InputError, parse_document
 from simulator.scenario import load_host
 
 BLOCKS = guide.listed()
+OTHER_BLOCKS = guide.listed(guide.PASSTHROUGH)
 NODE = "gpu-1"
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGED = "ubuntu-24.04-driver-580-open"
 
 
-def printed(run_by):
+def printed(run_by, blocks=BLOCKS):
     """The blocks that a test runs, in the guide's order."""
-    found = [item.block.commands for item in BLOCKS if item.run_by == run_by]
-    return [text.replace("<NODE>", NODE).replace(" <...>", "") for text in found]
+    out = [item.block.commands for item in blocks if item.run_by == run_by]
+    for words, ours in (("<NODE>", NODE), ("<node-name>", NODE), ("<node>", NODE), (" <...>", "")):
+        out = [text.replace(words, ours) for text in out]
+    return out
 
 
 def test_each_block_is_run_or_has_a_reason():
     """By a test that is there."""
-    runs = {item.run_by for item in BLOCKS if item.run_by}
+    runs = {item.run_by for item in (*BLOCKS, *OTHER_BLOCKS) if item.run_by}
     assert runs <= {name for name in globals() if name.startswith("test_")}
     assert [index for index, item in enumerate(BLOCKS, 1) if item.not_executable] == [5, 8]
+    assert [index for index, item in enumerate(OTHER_BLOCKS, 1) if item.not_executable] == [11]
 
 
-@pytest.mark.skipif("DMSIM_GUIDE" not in os.environ, reason="DMSIM_GUIDE names no copy of the guide's text")
-def test_the_list_is_the_guide_s():
+@pytest.mark.parametrize(
+    ("variable", "name"), [("DMSIM_GUIDE", guide.PREINSTALLED_DRIVER), ("DMSIM_GUIDE_PASSTHROUGH", guide.PASSTHROUGH)]
+)
+def test_the_list_is_the_guide_s(variable, name):
     """Each block of a copy of the guide is in the list, with its hash, in its order; and nothing else is."""
-    text = Path(os.environ["DMSIM_GUIDE"]).read_text("utf-8")
-    assert list(guide.blocks_of(text)) == [item.block for item in BLOCKS]
+    if variable not in os.environ:
+        pytest.skip(f"{variable} names no copy of the guide's text")
+    text = Path(os.environ[variable]).read_text("utf-8")
+    assert list(guide.blocks_of(text)) == [item.block for item in guide.listed(name)]
 
 
 def test_blocks_are_found_in_a_text():
     """Paragraphs of commands, comments in any language; not output, not prose."""
     text = "Слова kubectl\n\n# Комментарий\nsudo reboot\n\nHost driver detected: 1\n\nkubectl get x \\\n  | grep y — z\n\nlspci слово\n"
     assert [block.commands for block in guide.blocks_of(text)] == ["sudo reboot\n", "kubectl get x \\\n  | grep y — z\n"]
+    assert [block.commands for block in guide.blocks_of("Слова:\n```\nkubectl get y\n```\nещё\n")] == ["kubectl get y\n"]
 
 
 def test_a_changed_comment_changes_the_hash():
@@ -79,37 +93,100 @@ pods:
 """
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("kubectl") and shutil.which("jq")), reason="there is no kubectl or no jq on PATH")
-def test_kubectl_against_a_served_cluster(tmp_path):
-    """What is allocatable, as JSON and as a line; two pods deleted and no more; the label gone."""
-    world, config = tmp_path / "cluster.yaml", tmp_path / "kubeconfig"
-    world.write_text(CLUSTER)
-    read_cluster(parse_document(CLUSTER, "cluster.yaml"), "cluster")
+needs_kubectl = pytest.mark.skipif(
+    not (shutil.which("kubectl") and shutil.which("jq")), reason="there is no kubectl or no jq on PATH"
+)
+
+
+@contextlib.contextmanager
+def served(folder, text):
+    """A served cluster: a function that runs a shell command against it, in the folder, and gives both streams."""
+    world, config = folder / "cluster.yaml", folder / "kubeconfig"
+    world.write_text(text)
+    read_cluster(parse_document(text, "cluster.yaml"), "cluster")
     command = [sys.executable, "-m", "simulator", "serve", "--cluster", str(world), "--node", NODE, "--kubeconfig-out", str(config)]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(config)}
-    root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": str(config)}
 
-        def run(text):
-            done = subprocess.run(["sh", "-c", text], env=environment, capture_output=True, text=True, timeout=60, check=False)
-            assert done.stderr == ""
-            return done.stdout
+    def run(text):
+        done = subprocess.run(
+            ["sh", "-c", text], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.stdout + done.stderr
 
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             server.stdout.readline()
-            as_json, delete, as_line, unlabel = printed("test_kubectl_against_a_served_cluster")
-            assert run(as_json).split() == ["{", '"nvidia.com/GA102GL_A10":', '"2"', "}"]
-            gone = ['pod "nvidia-sandbox-validator-t5m9w" deleted', 'pod "nvidia-vfio-manager-q7d3k" deleted']
-            assert sorted(run(delete).splitlines()) == gone
-            assert "zr4hx" in run("kubectl -n cozy-gpu-operator get pods -o name")
-            assert run(as_line).startswith(f"{NODE}: ")
-            assert '"nvidia.com/GA102GL_A10":"2"' in run(as_line)
-            assert run(unlabel) == f"node/{NODE} unlabeled\n"
-            labels = yaml.safe_load(run(f"kubectl get node {NODE} -o yaml"))["metadata"].get("labels") or {}
-            assert "nvidia.com/gpu.deploy.driver" not in labels
+            yield run
         finally:
             server.kill()
+
+
+@pytest.mark.slow
+@needs_kubectl
+def test_kubectl_against_a_served_cluster(tmp_path):
+    """What is allocatable, as JSON and as a line; two pods deleted and no more; the label gone."""
+    as_json, delete, as_line, unlabel = printed("test_kubectl_against_a_served_cluster")
+    with served(tmp_path, CLUSTER) as run:
+        assert run(as_json).split() == ["{", '"nvidia.com/GA102GL_A10":', '"2"', "}"]
+        gone = ['pod "nvidia-sandbox-validator-t5m9w" deleted', 'pod "nvidia-vfio-manager-q7d3k" deleted']
+        assert sorted(run(delete).splitlines()) == gone
+        assert "zr4hx" in run("kubectl -n cozy-gpu-operator get pods -o name")
+        assert run(as_line).startswith(f"{NODE}: ")
+        assert '"nvidia.com/GA102GL_A10":"2"' in run(as_line)
+        assert run(unlabel) == f"node/{NODE} unlabeled\n"
+        labels = yaml.safe_load(run(f"kubectl get node {NODE} -o yaml"))["metadata"].get("labels") or {}
+        assert "nvidia.com/gpu.deploy.driver" not in labels
+
+
+OBJECTS = """
+objects:
+- apiVersion: cozystack.io/v1alpha1
+  kind: Package
+  metadata: {name: cozystack.cozystack-platform}
+  spec: {components: {platform: {values: {bundles: {enabledPackages: [cozystack.hami]}}}}}
+- apiVersion: kubevirt.io/v1
+  kind: KubeVirt
+  metadata: {name: kubevirt, namespace: cozy-kubevirt}
+  spec:
+    configuration:
+      developerConfiguration: {featureGates: [GPU, HostDevices]}
+      permittedHostDevices:
+        pciHostDevices: [{pciVendorSelector: "10DE:2236", resourceName: nvidia.com/GA102GL_A10, externalResourceProvider: true}]
+- apiVersion: kubevirt.io/v1
+  kind: VirtualMachineInstance
+  metadata: {name: vm-instance-gpu, namespace: default}
+  status: {phase: Running, nodeName: gpu-1}
+"""
+
+
+@pytest.mark.slow
+@needs_kubectl
+def test_the_other_guides_kubectl_against_a_served_cluster(tmp_path):
+    """Label, patch, pods, what the node announces and KubeVirt permits, VMIs; its VM is of a kind that v1.6.2 has not."""
+    commands = printed("test_the_other_guides_kubectl_against_a_served_cluster", OTHER_BLOCKS)
+    label, patch, pods, describe, configuration, permitted, announced, apply, vmis = commands
+    (tmp_path / "vmi-gpu.yaml").write_text(
+        "apiVersion: apps.cozystack.io/v1alpha1\nkind: VirtualMachine\n"
+        "metadata: {name: gpu, namespace: default}\nspec: {gpus: [{name: nvidia.com/GA102GL_A10}]}\n"
+    )
+    with served(tmp_path, CLUSTER + OBJECTS) as run:
+        assert run(label) == f"node/{NODE} labeled\n"
+        assert run(patch) == "package.cozystack.io/cozystack.cozystack-platform patched\n"
+        package = yaml.safe_load(run("kubectl get packages.cozystack.io cozystack.cozystack-platform -o yaml"))
+        bundles = package["spec"]["components"]["platform"]["values"]["bundles"]
+        assert bundles["enabledPackages"] == ["cozystack.hami", "cozystack.gpu-operator"]
+        assert {line.split()[0] for line in run(pods).splitlines()[1:]} == {
+            "nvidia-sandbox-device-plugin-daemonset-zr4hx",
+            "nvidia-sandbox-validator-t5m9w",
+            "nvidia-vfio-manager-q7d3k",
+        }
+        assert "Allocatable:\n  cpu:                     8\n  nvidia.com/GA102GL_A10:  2\n" in run(describe)
+        assert "nvidia.com/GA102GL_A10:  2" in run(announced)
+        block = {"pciVendorSelector": "10DE:2236", "resourceName": "nvidia.com/GA102GL_A10", "externalResourceProvider": True}
+        assert json.loads(run(permitted)) == {"pciHostDevices": [block]}
+        assert json.loads(run(configuration))["featureGates"] == ["GPU", "HostDevices"]
+        assert 'no matches for kind "VirtualMachine" in version "apps.cozystack.io/v1alpha1"' in run(apply)
+        assert run(vmis).splitlines()[1].split()[:3:2] == ["vm-instance-gpu", "Running"]
 
 
 # --- lspci, on a bus made of the model's host -------------------------------------------------------------------------
@@ -147,7 +224,8 @@ def make_bus(folder, machine):
 )
 def test_lspci_on_a_made_up_bus(host, said, tmp_path):
     """H17: a line for each function that has a driver; none for a GPU that nobody drives, which is no sign of success."""
-    make_bus(tmp_path / "sys", Machine(load_host(host)))
+    machine = Machine(load_host(host))
+    make_bus(tmp_path / "sys", machine)
     program = tmp_path / "lspci"
     program.write_text(f'#!/bin/sh\nexec {shutil.which("lspci")} -A linux-sysfs -O sysfs.path={tmp_path}/sys/bus/pci "$@"\n')
     program.chmod(0o755)
@@ -155,6 +233,19 @@ def test_lspci_on_a_made_up_bus(host, said, tmp_path):
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-c", text], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert [line.split(": ")[1] for line in done.stdout.splitlines()] == said
+    (text,) = printed("test_lspci_on_a_made_up_bus", OTHER_BLOCKS)
+    done = subprocess.run(["sh", "-c", text], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    (tmp_path / "node.txt").write_text(done.stdout)
+    seen = {
+        one.address: (one.vendor, one.device, one.class_[:6], one.driver) for one in read_lspci(tmp_path / "node.txt").functions
+    }
+    drivers = machine.live.gpu_drivers()
+    if said:
+        assert seen == {
+            one.address: (one.vendor, one.device, one.class_[:6], drivers.get(one.address) or "")
+            for one in machine.spec.pci
+            if one.vendor == NVIDIA
+        }
 
 
 # --- dpkg, apt and the shell, in a container of a host with packages ----------------------------------------------------

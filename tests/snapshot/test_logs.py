@@ -50,6 +50,7 @@ def saved(tmp_path):
         listed = {"apiVersion": "v1", "items": [*pods], "kind": "List", "metadata": {"resourceVersion": ""}}
         (tmp_path / "pods.json").write_text(json.dumps(listed, indent=4) + "\n")
         for name, text in logs.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
         return read_bundle(tmp_path, node="gpu-1")
 
@@ -76,6 +77,12 @@ def test_by_the_name_of_its_file(saved):
     longer = pod("driver-a-1", "gpu-2")
     bundle = saved({"driver-a.log": STARTS, "driver-a-1.log": PRE, "driver-b.log": PRE}, HERE, THERE, longer)
     assert bundle.logs == {f"gpu-operator/driver-a/{UNIT}": STARTS}
+
+
+def test_by_the_name_of_its_folder(saved):
+    """As OpenShift's must-gather has it."""
+    bundle = saved({f"pods/driver-{pod}/{UNIT}/logs/current.log": STARTS + pod for pod in "ab"}, HERE, THERE)
+    assert bundle.logs == {f"gpu-operator/driver-a/{UNIT}": f"{STARTS}a"}
 
 
 @pytest.mark.parametrize("names", ["gpu-1", "gpu-2", "", "gpu-1 gpu-2", "gpu-20"])
