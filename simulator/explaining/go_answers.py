@@ -265,8 +265,10 @@ class GoAnswers(LogAnswers):
     # --- the host -----------------------------------------------------------------------------------------------
 
     def host_driver(self) -> Sequence[str | None]:
-        """What is detected is logged at once."""
+        """What is detected is logged at once. It may be nothing but white space."""
         self._holes += 1
+        entry = self.matcher.next
+        blank = entry is not None and squeezed(entry.whole) == squeezed(m.HOST_DRIVER_DETECTED.partition("%")[0])
         return self._unless(
             None,
             m.HOST_DRIVER_DETECTED,
@@ -275,7 +277,7 @@ class GoAnswers(LogAnswers):
             m.LABEL_UPDATE_FAILED,
             m.DRIVER_IS_PRE_INSTALLED,
             m.FAILED_TO_DISABLE,
-            other=hole(self._holes),
+            other="\n" if blank else hole(self._holes),
         )
 
     def unbind(self) -> Sequence[str]:
@@ -381,24 +383,23 @@ class GoAnswers(LogAnswers):
 
     def unmount(self, path: str) -> Sequence[int]:
         """A root that stays is an error, whose text may never be shown."""
-        number = self._stuck().get(path, errno.EINVAL)
+        number = dict(self._stuck()).get(path, errno.EINVAL)
         if self.matcher.next is None:
             return (0, number) if self.matcher.started or self.found.failed or self._begins(m.RETRYING_WITH_DRAIN) else (0,)
         return (0,) if self._said(m.UNMOUNTED) else (number,)
 
     def mount_points(self) -> Sequence[Sequence[str] | int]:
-        """Those that could not be unmounted."""
-        return (tuple(self._stuck()),)
+        """Those that could not be unmounted; a mount point twice if two mounts lie on it."""
+        return (tuple(point for point, _ in self._stuck()),)
 
-    def _stuck(self) -> dict[str, int]:
-        """Mount point -> why it stays."""
+    def _stuck(self) -> tuple[tuple[str, int], ...]:
+        """Mount points and why they stay, the last one first (it is unmounted last)."""
         for entry in reversed(self.matcher.entries):
             found = _UNMOUNT.search(entry.whole) if "failed to recursively unmount" in entry.message else None
             if found is not None:
-                points = {found[3]: found[4]} if found[3] else {}
-                points[found[1]] = found[2]
-                return {point: _ERRNOS.get(text.strip(), errno.EIO) for point, text in points.items()}
-        return {DRIVER_ROOT: errno.EBUSY}
+                points = ((found[3], found[4]),) if found[3] else ()
+                return tuple((point, _ERRNOS.get(text.strip(), errno.EIO)) for point, text in (*points, (found[1], found[2])))
+        return ((DRIVER_ROOT, errno.EBUSY),)
 
     # --- the cluster --------------------------------------------------------------------------------------------
 

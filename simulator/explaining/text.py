@@ -90,6 +90,8 @@ def _patterns(module: object, excluded: Iterable[str]) -> Iterator[str]:
         first = text.strip("\n").split("\n")[0].strip()
         pattern = re.sub(r"%-?\d*[sd]", ".*", re.escape(first).replace(r"\-", "-"))
         pattern = re.sub(r"(?:\\ )+", r"\\s+", pattern)  # as a terminal or `fold` may have left it
+        if pattern.endswith(r":\s+.*"):
+            pattern = pattern.removesuffix(r"\s+.*") + r"(?:\s+.*)?"  # its value may be white space
         yield f"{pattern}(?:: .*)?" if first.startswith(("failed", "error")) else pattern
 
 
