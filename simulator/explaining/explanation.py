@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from simulator.explaining import go_answers, shell_answers
+from simulator.explaining.pages import paged
 from simulator.explaining.search import Candidate, Found, search, shell_search
-from simulator.explaining.text import ECHO, LOG, Entry, Log, begins_run, read, unwrapped
+from simulator.explaining.text import ECHO, LOG, RAW, Entry, Log, begins_run, read, unwrapped
 from simulator.manager.releases import GO_RELEASES, RELEASES, SHELL_RELEASES, flow, shell_flow
 
 
@@ -90,7 +91,7 @@ def _known(log: Log) -> int:
 def _explained(log: Log, tags: Sequence[str]) -> Explanation:
     entries, raws, earlier = last_run(log)
     if not entries and not raws:
-        return Explanation((), None, 0, log.foreign, 0, from_beginning=False, complete=True)
+        return _of_unlogged(log, tags)
     found = _searched(entries, raws, tags, started=True)
     started = True
     kept = [candidate for each in found for candidate in each.candidates]
@@ -107,6 +108,25 @@ def _explained(log: Log, tags: Sequence[str]) -> Explanation:
         started,
         all(each.complete for each in found),
     )
+
+
+_ANSWER: Final = re.compile(r"\d+(?:\.\d+)+")
+"""What nvidia-smi answers: a driver's version."""
+
+
+def _of_unlogged(log: Log, tags: Sequence[str]) -> Explanation:
+    """A text without a line of the log's: a page of help, or nvidia-smi's answer, which is the first that the script shows."""
+    if (page := paged(log.before, tags)) is not None:
+        foreign = log.foreign - page.lines
+        return Explanation(page.candidates, None, page.lines, foreign, 0, from_beginning=page.from_beginning, complete=True)
+    found: list[Found] = []
+    if log.before and all(_ANSWER.fullmatch(entry.message.strip()) for entry in log.before):
+        answer = Entry(log.before[0].number, RAW, "", shell_answers.UNSEEN)
+        nothing = shell_answers.harvest((), ())
+        found = [shell_search(shell_flow(tag), (), (answer,), nothing, started=True) for tag in tags if tag in SHELL_RELEASES]
+    kept = tuple(candidate for each in found for candidate in each.candidates)
+    lines = len(log.before) if kept else 0
+    return Explanation(kept, None, lines, log.foreign - lines, 0, from_beginning=bool(kept), complete=True)
 
 
 def last_run(log: Log) -> tuple[list[Entry], list[Entry], int]:

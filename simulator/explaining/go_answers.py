@@ -131,7 +131,7 @@ def harvest(entries: Iterable[Entry], raws: Iterable[Entry]) -> Harvest:
             if match := pattern.search(message):
                 nodes[match[1]] = None
         if entry.level == "fatal":
-            found.usages = tuple(_usages(message))
+            found.usages = tuple(refusals(message))
             if message.startswith(m.FAILED_TO_CREATE_MANAGER + ": "):
                 found.client_failure = message.removeprefix(m.FAILED_TO_CREATE_MANAGER + ": ")
         found.failed = found.failed or message in {m.ATTEMPTING_DRAIN, m.RETRYING_WITH_DRAIN}
@@ -163,26 +163,26 @@ _REFUSED: Final = re.compile(r"(?:flag provided but not defined: -|flag needs an
 _SYNTAX: Final = re.compile(r"bad flag syntax: (.*)")
 _TWICE: Final = re.compile(r"Cannot use two forms of the same flag: (\S+) (\S+)")
 _NO_TOPIC: Final = re.compile(r"No help topic for '(.*)'")
-_NAMED: Final = {"NODE_NAME": "NODE"}
+NAMED: Final = {"NODE_NAME": "NODE"}
 
 
-def _usages(message: str) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
+def refusals(message: str) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
     """Command lines and environments that urfave/cli may refuse with this message."""
     if message.startswith("Required flag"):
         yield (UNINSTALL_DRIVER,), {}
     elif match := _PARSED.match(message):
-        yield (UNINSTALL_DRIVER,), {**_NAMED, match[2]: _unquoted(match[1])}
+        yield (UNINSTALL_DRIVER,), {**NAMED, match[2]: _unquoted(match[1])}
     elif match := _INVALID.match(message):
-        yield (f"--{match[2]}={_unquoted(match[1])}",), _NAMED
+        yield (f"--{match[2]}={_unquoted(match[1])}",), NAMED
     elif match := _REFUSED.match(message):
-        yield (f"--{match[1]}",), _NAMED
-        yield (UNINSTALL_DRIVER, f"--{match[1]}"), _NAMED
+        yield (f"--{match[1]}",), NAMED
+        yield (UNINSTALL_DRIVER, f"--{match[1]}"), NAMED
     elif match := _SYNTAX.match(message):
-        yield (match[1],), _NAMED
+        yield (match[1],), NAMED
     elif match := _TWICE.match(message):
-        yield tuple(f"--{name}" for name in (match[2], match[1])), _NAMED
+        yield tuple(f"--{name}" for name in (match[2], match[1])), NAMED
     elif match := _NO_TOPIC.match(message):
-        yield ("--help", match[1]), _NAMED
+        yield ("--help", match[1]), NAMED
 
 
 def _unquoted(text: str) -> str:

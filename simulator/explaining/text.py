@@ -51,6 +51,8 @@ class Log:
     entries: list[Entry]
     raws: list[Entry]
     foreign: int
+    before: list[Entry] = field(default_factory=list)
+    """The unknown lines in front of the first that is known: of a page of help, or another container's."""
 
 
 def squeezed(text: str) -> str:
@@ -161,6 +163,8 @@ def read(text: str) -> Log:
             log.foreign += bool(stripped)
             if last is not None and len(last.more) < _MOST_LINES:
                 last.more.append(line)
+            elif stripped and not log.entries and not log.raws and len(log.before) < _MOST_LINES:
+                log.before.append(Entry(number, RAW, "", line))
             continue
         kind, level, message = found
         if kind == RAW:

@@ -94,6 +94,7 @@ _SENTENCES: Final[Mapping[tuple[str, str], str]] = {
     ("unload_nouveau", "done"): "nouveau was unloaded.",
     ("unload_nouveau", "failed"): "nouveau could not be unloaded.",
     ("preflight_check", "done"): "A preflight check does nothing but say so.",
+    ("main", "helped"): "It was asked for help, or given no command: it printed its help and did nothing.",
     ("main", "failed"): "The settings were refused before anything was done.",
     ("new_driver_manager", "failed"): "No client for the API server could be made, so nothing was done.",
 }
