@@ -26,6 +26,8 @@ from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, MELLANOX, PCI_
 KUBECONFIG: Final = "/etc/kubeconfig"
 UNSEEN: Final = "\ue002"
 """A line that some program prints, whatever it is."""
+STAYS: Final = "default/stays"
+"""The pod that a drain waits for in vain."""
 _KUBECONFIG_TEXT: Final = json.dumps(
     {
         "current-context": "here",
@@ -118,6 +120,8 @@ class ShellAnswers(LogAnswers):
                 return ("false" if self.found.said & {squeezed(m.EVICTION_DISABLED % self.found.node)} else "true",)
             case "GPU_DIRECT_RDMA_ENABLED":
                 return self._unless("false", m.MELLANOX_FOUND, m.NO_MELLANOX, other="true")
+            case "DRAIN_TIMEOUT_SECONDS":  # it shows in no line, but ends a drain that a pod does not let end
+                return ("5s",)
             case "USE_HOST_MOFED":
                 return ("false", "true") if self.matcher.started else ("false",)
             case "NODE_LABEL_FOR_GPU_POD_EVICTION":
@@ -291,14 +295,14 @@ class ShellAnswers(LogAnswers):
             return (gone,)
         if not gone:
             return (Failure(),)
-        return ((*gone, gpu_pod("default", "stays", owner="")),)
+        return ((*gone, gpu_pod(*STAYS.split("/"))),)
 
     def _left(self) -> int:
         return len(self.matcher.entries) - self.matcher.position
 
-    def eviction(self, name: str) -> Sequence[Failure | None]:
+    def eviction(self, _name: str) -> Sequence[Failure | None]:
         """Those that are told go."""
-        return (Failure(),) if name == "default/stays" else (None,)
+        return (None,)
 
     def discovery(self) -> Sequence[Failure | None]:
         """Where pods are deleted the server has no evictions."""

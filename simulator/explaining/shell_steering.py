@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from simulator.config import UNINSTALL_DRIVER
 from simulator.explaining.matching import Matcher
-from simulator.explaining.shell_answers import UNSEEN, ShellAnswers, ShellHarvest
+from simulator.explaining.shell_answers import STAYS, UNSEEN, ShellAnswers, ShellHarvest
 from simulator.explaining.steering import ActiveClock, Chance, Decision, Output, Recorder, Run, effects_of, hold
 from simulator.explaining.text import ROW
+from simulator.explore.answers import gpu_pod
 from simulator.explore.choosing import Chooser
 from simulator.explore.lazy import LazyCluster, LazyHost, LazyVariables
 from simulator.gocompat import Duration
@@ -18,7 +19,7 @@ from simulator.manager.releases import ShellFlow
 from simulator.manager.shell.bash import Exit
 from simulator.manager.shell.program import ShellPorts, make_script
 from simulator.manager.shell.script import Script
-from simulator.ports import ProcessResult, Request
+from simulator.ports import ProcessResult, Request, Response
 
 _DECIDING: Final = (
     "host_driver",
@@ -134,6 +135,11 @@ class _Cluster(LazyCluster):
 
     def is_cordoned(self) -> bool:
         return self._choose("cordoned", self._answers.cordoned())
+
+    def _pod(self, request: Request, name: str) -> Response:
+        if name == STAYS:
+            return Response(200, gpu_pod(*name.split("/")))
+        return super()._pod(request, name)
 
     def deleted(self, _request: Request, _span: Duration) -> bool:
         return True
