@@ -110,23 +110,30 @@ def _explained(log: Log, tags: Sequence[str]) -> Explanation:
     )
 
 
-_ANSWER: Final = re.compile(r"\d+(?:\.\d+)+")
-"""What nvidia-smi answers: a driver's version."""
+_ANSWER: Final = re.compile(r"\d+(?:\.\d+)+|[|+].*[|+]|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}")
+"""What nvidia-smi answers: its table, under the date; or a version alone."""
+_NO_ANSWER: Final = re.compile(r"chroot: .*nvidia-smi.*")
 
 
 def _of_unlogged(log: Log, tags: Sequence[str]) -> Explanation:
-    """A text without a line of the log's: a page of help, or nvidia-smi's answer, which is the first that the script shows."""
+    """A text without a line of the log's: a page of help, or what the script shows first of all, if the host has an nvidia-smi."""
     if (page := paged(log.before, tags)) is not None:
         foreign = log.foreign - page.lines
         return Explanation(page.candidates, None, page.lines, foreign, 0, from_beginning=page.from_beginning, complete=True)
-    found: list[Found] = []
-    if log.before and all(_ANSWER.fullmatch(entry.message.strip()) for entry in log.before):
-        answer = Entry(log.before[0].number, RAW, "", shell_answers.UNSEEN)
+    texts = [entry.message.strip() for entry in log.before]
+    shown: tuple[Entry, ...] | None = None
+    if all(map(_NO_ANSWER.fullmatch, texts)):
+        shown = ()
+    elif all(map(_ANSWER.fullmatch, texts)) and any(text[0].isdigit() or "NVIDIA-SMI" in text for text in texts):
+        shown = (Entry(log.before[0].number, RAW, "", shell_answers.UNSEEN),)
+    kept: tuple[Candidate, ...] = ()
+    if texts and shown is not None:
         nothing = shell_answers.harvest((), ())
-        found = [shell_search(shell_flow(tag), (), (answer,), nothing, started=True) for tag in tags if tag in SHELL_RELEASES]
-    kept = tuple(candidate for each in found for candidate in each.candidates)
-    lines = len(log.before) if kept else 0
-    return Explanation(kept, None, lines, log.foreign - lines, 0, from_beginning=bool(kept), complete=True)
+        found = [shell_search(shell_flow(tag), (), shown, nothing, started=True) for tag in tags if tag in SHELL_RELEASES]
+        kept = tuple(candidate for each in found for candidate in each.candidates)
+    if not kept:
+        return Explanation((), None, 0, log.foreign, 0, from_beginning=False, complete=True)
+    return Explanation(kept, None, len(texts), log.foreign - len(texts), 0, from_beginning=True, complete=True)
 
 
 def last_run(log: Log) -> tuple[list[Entry], list[Entry], int]:

@@ -88,9 +88,7 @@ def _is_of_page(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _vocabulary() -> frozenset[str]:
     """Every line of every page, without white space."""
-    return frozenset(
-        line for tag in GO_RELEASES for args, env in _ASKED for line in _squeezed_lines(_ended(tag, args, env).stdout)
-    )
+    return frozenset(line for tag in GO_RELEASES for args, env in _ASKED for line in _squeezed_lines(_ended(tag, args, env).stdout))
 
 
 def _squeezed_lines(text: str) -> list[str]:
