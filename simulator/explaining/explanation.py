@@ -110,8 +110,10 @@ def _explained(log: Log, tags: Sequence[str]) -> Explanation:
     )
 
 
-_ANSWER: Final = re.compile(r"\d+(?:\.\d+)+|[|+].*[|+]|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}")
-"""What nvidia-smi answers: its table, under the date; or a version alone."""
+_TELLING: Final = re.compile(r"\d+(?:\.\d+)+|\| NVIDIA-SMI .*\||NVIDIA-SMI has failed .*|Failed to initialize NVML: .*")
+"""What nobody says but nvidia-smi; a version may stand alone."""
+_ANSWER: Final = re.compile(rf"{_TELLING.pattern}|[|+].*[|+]|[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} +\d+ [\d:]{{8}} \d{{4}}")
+"""What nvidia-smi answers: its table, under the date; or why there is none."""
 _NO_ANSWER: Final = re.compile(r"chroot: .*nvidia-smi.*")
 
 
@@ -124,7 +126,7 @@ def _of_unlogged(log: Log, tags: Sequence[str]) -> Explanation:
     shown: tuple[Entry, ...] | None = None
     if all(map(_NO_ANSWER.fullmatch, texts)):
         shown = ()
-    elif all(map(_ANSWER.fullmatch, texts)) and any(text[0].isdigit() or "NVIDIA-SMI" in text for text in texts):
+    elif all(map(_ANSWER.fullmatch, texts)) and any(map(_TELLING.fullmatch, texts)):
         shown = (Entry(log.before[0].number, RAW, "", shell_answers.UNSEEN),)
     kept: tuple[Candidate, ...] = ()
     if texts and shown is not None:

@@ -97,7 +97,7 @@ TABLE = """Mon Nov 30 22:59:22 2026
 """
 
 
-@pytest.mark.parametrize("text", ["580.82.07\n", TABLE])
+@pytest.mark.parametrize("text", ["580.82.07\n", TABLE, "NVIDIA-SMI has failed because it couldn't communicate.\n"])
 def test_nvidia_smi_s_answer_is_what_v0_4_2_shows_first(text):
     """Later scripts keep it to themselves. The run goes on after it."""
     assert found(text) == {("v0.4.2", None)}
