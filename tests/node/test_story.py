@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,8 @@ def test_what_an_act_says_stands_before_what_it_does():
         ("host: clean\nsteps: [{at: 1, values: {drivers: true}}]", 'unknown key "drivers"'),
         ("host: clean\ncluster: unknown-node", "has no node"),
         ("host: clean\nvalues: {default_workload: vm}", 'is "vm"'),
+        ("host: clean\nnamespace: ''", "namespace is empty; write a name"),
+        ("host: clean\nnamespace: GPU Operator", 'namespace "GPU Operator" is no name'),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(text, problem):
@@ -161,10 +164,28 @@ def test_the_operator_tries_again():
     assert played.allocatable
 
 
-def test_a_machine_that_is_down_cannot_be_rebooted():
+@pytest.mark.parametrize(
+    "act",
+    [act for act in ACT_KINDS if act.partition(":")[0] not in {"label", "cordon", "delete_pods", "values", "restart_operator"}],
+)
+def test_nobody_is_logged_in_to_a_machine_that_is_down(act):
     """It comes up first."""
-    with pytest.raises(InputError, match="the machine is down"):
-        play(read("host: clean\nsteps: [{at: 1m, reboot: }, {at: 90, reboot: }]"))
+    story = read(f"host: ubuntu-24.04-driver-580-open\nsteps: [{{at: 1m, reboot: }}, {{at: 90, {act} }}]")
+    with pytest.raises(InputError, match=re.escape("steps[1] the machine is down; let it come up first")):
+        play(story)
+
+
+def test_the_api_server_is_asked_while_the_machine_is_down():
+    """It is another machine."""
+    story = read("host: clean\nsteps: [{at: 1m, reboot: }, {at: 90, label: {a: b}}, {at: 90, cordon: true}]")
+    assert play(story).labels["a"] == "b"
+
+
+def test_values_are_said_as_helm_takes_them():
+    """No word of Python's."""
+    story = read("host: clean\nsteps: [{at: 1, values: {driver: true, driver_manager_env: {DRAIN_USE_FORCE: 'true'}}}]")
+    (act,) = (entry.text for entry in play(story).timeline.entries if entry.lane == ACTS)
+    assert act == "helm upgrade --set driver=true,driver_manager_env.DRAIN_USE_FORCE=true"
 
 
 def test_the_clusters_own_pods_are_there_but_no_daemonsets():
