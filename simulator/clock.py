@@ -57,6 +57,6 @@ class VirtualClock:
             raise InputError(
                 "",
                 "",
-                f"time stands still at {format_duration(at)}: {MOST_AT_ONCE} events at one moment, each the cause of the next",
+                f"time stands still at {format_duration(at)}: {MOST_AT_ONCE} events at one moment, and more to come",
                 "let one of them take time: a pod's termination_s, a fault's times, a step's at",
             )

@@ -263,6 +263,11 @@ def _these(names: Sequence[str]) -> str:
     return f"these {len(names)}" if len(names) != 1 else "this one"
 
 
+_KEEP_UNUSED: Final = "--setopt=clean_requirements_on_remove=False"
+"""dnf's --noautoremove, which dnf5 spells otherwise; this both take."""
+_DNF5: Final = "no error; dnf5 (Fedora 41 and newer) says `mark user` for it"
+
+
 def _removing(system: str, host: HostSpec, names: list[str], keep: list[str]) -> Iterator[Step]:
     words = _words(names)
     marked = [name for name in keep if host.packages[name].auto is not False]
@@ -282,13 +287,13 @@ def _removing(system: str, host: HostSpec, names: list[str], keep: list[str]) ->
         )
     elif system == RPM:
         if marked:
-            yield Step("mark what must stay, so that no autoremove takes it", (f"sudo dnf mark install {kept}",))
+            yield Step("mark what must stay, so that no autoremove takes it", (f"sudo dnf mark install {kept}",), _DNF5)
         yield Step(
             "ask dnf what it would do",
-            (f"dnf remove --noautoremove --assumeno {words}",),
+            (f"dnf remove {_KEEP_UNUSED} --assumeno {words}",),
             f"no name but {_these(names)}; else stop",
         )
-        yield Step("remove exactly these", (f"sudo dnf remove --noautoremove {words}",))
+        yield Step("remove exactly these", (f"sudo dnf remove {_KEEP_UNUSED} {words}",), "no question but this one")
     else:
         yield Step(
             "ask zypper what it would do",

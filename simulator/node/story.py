@@ -6,6 +6,7 @@ error of the same form, with the step's place.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -62,6 +63,8 @@ class Story:
     pace: Pace = field(default_factory=Pace)
     steps: tuple[Step, ...] = ()
     description: str = ""
+    place: Place = field(default_factory=lambda: Place(None, "", ""))
+    """Where its file is, for errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +93,17 @@ def play(story: Story) -> Played:
         new_operator=story.new_operator,
         pace=story.pace,
     ) as node:
+        place = story.place
         for step in story.steps:
-            node.run_until(step.at)
-            first = len(node.timeline.entries)
-            try:
+            with _named(place):
+                node.run_until(step.at)
+            first, place = len(node.timeline.entries), step.place
+            with _named(place):
                 done = step.act(node)
-            except InputError as error:
-                raise InputError(step.place.file, step.place.path, error.problem, error.mend) from None
             node.timeline.entries.insert(first, Entry(step.at, ACTS, "", done))
             node.look()
-        node.run_until(story.until)
+        with _named(place):
+            node.run_until(story.until)
         return Played(
             story,
             node.timeline,
@@ -109,6 +113,15 @@ def play(story: Story) -> Played:
             node.gpu_drivers,
             tuple(node.store.objects(EVENT).values()),
         )
+
+
+@contextlib.contextmanager
+def _named(place: Place) -> Iterator[None]:
+    """An error on the way is of this place: the step that came last, or the story."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(place.file, place.path, error.problem, error.mend) from None
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -161,6 +174,7 @@ def read_story(place: Place, folder: Path, name: str = "story") -> Story:
         pace=_pace(place.get("kubelet")),
         steps=steps,
         description=description.text() if description else "",
+        place=place,
     )
 
 

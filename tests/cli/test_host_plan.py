@@ -80,6 +80,8 @@ def test_bad_input(tmp_path, capsys):
     assert 'packages.nvidia-smi has the unknown key "state"' in (said := capsys.readouterr().err), said
     assert main(["host", "plan", "converged"]) == 2
     assert "did you mean converged-gpu-rdma" in capsys.readouterr().err
+    assert main(["host", "plan", ""]) == 2
+    assert 'there is no host named ""' in capsys.readouterr().err
     assert main(["host", "plan", str(tmp_path / "missing.yaml")]) == 2
     assert "does not exist" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()

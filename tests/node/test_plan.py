@@ -239,7 +239,11 @@ def test_what_is_built_beforehand_is_not_what_dkms_builds():
 @pytest.mark.parametrize(
     ("name", "asks", "renews"),
     [
-        ("rhel-9-nvidia-open", "dnf remove --noautoremove --assumeno ", "sudo dracut --regenerate-all --force"),
+        (
+            "rhel-9-nvidia-open",
+            "dnf remove --setopt=clean_requirements_on_remove=False --assumeno ",
+            "sudo dracut --regenerate-all --force",
+        ),
         ("sles-15-g06", "zypper remove --no-clean-deps --dry-run ", "sudo dracut --regenerate-all --force"),
         (PACKAGED, "apt-get -s ", "sudo update-initramfs -u -k all"),
     ],
