@@ -39,6 +39,14 @@ def test_bad_input(argv, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_help_names_the_stories(capsys):
+    """Whoever has no checkout has no folder to look into."""
+    with pytest.raises(SystemExit):
+        main(["node", "run", "--help"])
+    out = capsys.readouterr().out
+    assert all(name in "".join(out.split()) for name in ("clean-host", "packaged-driver"))  # lines break at hyphens
+
+
 def test_node_alone_is_no_command(capsys):
     """It says what is meant."""
     with pytest.raises(SystemExit) as ended:
