@@ -9,7 +9,7 @@ TEST_JOBS ?= $(JOBS)
 RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.11.0 v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test explain-recordings bench coverage mutation faults docs pages images build clean
+.PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults docs pages images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ images: setup ## images of host kinds, from fixtures/images; root, debootstrap a
 
 explain-recordings: setup ## explain the log of every recording, whole and cut (two minutes)
 	$(BIN)/python -m tests.explaining.every_recording
+
+exhaustive: setup ## the tests that take too long for every day: whole surveys of the shell releases, all recordings for each named change
+	DMSIM_EXHAUSTIVE=1 $(BIN)/python -m pytest -m exhaustive -n $(JOBS) -q
 
 bench: setup ## how long a simulated run takes, and the feature suite against empty scenarios
 	$(BIN)/python -m pytest tests/bench --benchmark-only --benchmark-columns=median,mean,max,rounds -q

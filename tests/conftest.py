@@ -17,6 +17,15 @@ settings.register_profile(
 settings.load_profile("dmsim")
 
 
+def pytest_collection_modifyitems(items):
+    """What takes long is left out, with its reason, unless it is asked for."""
+    if os.environ.get("DMSIM_EXHAUSTIVE") == "1":
+        return
+    for item in items:
+        if item.get_closest_marker("exhaustive"):
+            item.add_marker(pytest.mark.skip(reason="takes long: make exhaustive"))
+
+
 if "mutmut" in sys.modules:  # which tests run a function, and what a fork finds, must not depend on what was computed before
 
     @pytest.hookimpl(tryfirst=True)

@@ -1,6 +1,7 @@
 """What driver-manager will do to a node: a verdict, then the answers in the order in which people ask.
 
-Exits 0 if it will succeed, 1 if it will not. "Succeed" is defined in docs/predict.md.
+Exits 0 if it will succeed, also where that is said "as far as was seen"; 1 if it will not, and where it cannot be told.
+These words are defined in docs/predict.md.
 
 Example:
   dmsim predict my-node.yaml --release v0.10.0
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from simulator.cli.arguments import add_chart, add_output, add_release, check_release, check_what_if, read_env, release_of
 from simulator.manager.releases import DEFAULT
-from simulator.predicting.events import Event
+from simulator.predicting.events import Event, is_set_up
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.predicting.prediction import Prediction, predict
 from simulator.reading import InputError
@@ -57,15 +58,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Predict. Exits 1 if it will not succeed (with --compare: the first of the two releases)."""
+    """Predict. Exits 1 if it will not succeed, or that cannot be told (with --compare: the first of the two releases)."""
     event = _event(options)
     bundle = _read(options)
     world = bundle.scenario.world
+    if event is Event.MODE_SWITCH and is_set_up(world, Mode(options.to)):
+        raise InputError(
+            "",
+            "",
+            f"--to {options.to}: it is a {options.to} node already, so nothing happens",
+            "give another mode, or leave --event out",
+        )
     release = _release(options, bundle, world)
     what_if = check_what_if(options.what_if if options.what_if is not None else bundle.scenario.what_if, release)
 
     def ask(tag: str) -> Prediction:
-        return predict(world, tag, event=event, to=options.to or "", what_if=what_if, unseen=bundle.unseen, assumed=bundle.assumed)
+        return predict(
+            world,
+            tag,
+            event=event,
+            to=options.to or "",
+            what_if=what_if,
+            unseen=bundle.unseen,
+            assumed=bundle.assumed,
+            is_host_seen=bundle.is_host_seen,
+            unsaved_gpus=bundle.unsaved_gpus,
+        )
 
     prediction = ask(release)
     if options.compare is not None:

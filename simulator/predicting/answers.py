@@ -42,7 +42,22 @@ class Cause(StrEnum):
     """It exits 0, and operand labels stay paused."""
     CORDON_STAYS = "cordon-stays"
     """It exits 0, and the node stays cordoned by it."""
+    CONTRADICTED = "contradicted"
+    """By the world it succeeds, and on the node it fails again and again."""
+    UNSEEN_PODS = "unseen-pods"
+    """By the world it succeeds, and pods that were not saved have asked for GPUs."""
     OTHER = "other"
+
+
+class Outlook(StrEnum):
+    """The verdict in its first words."""
+
+    WILL = "will succeed"
+    AS_FAR_AS_SEEN = "will succeed as far as was seen"
+    """Something of the node was not seen, and success rests on what is assumed instead."""
+    CANNOT_BE_TOLD = "cannot be told"
+    """By the world it would succeed, and what was seen of the node speaks against it."""
+    WILL_NOT = "will not succeed"
 
 
 class Path(StrEnum):
@@ -65,6 +80,8 @@ class Verdict:
     """Does driver-manager do what it is for, and how does it end?"""
 
     succeeds: bool
+    """As far as was seen; false also where it cannot be told."""
+    outlook: Outlook
     cause: Cause
     path: Path
     sentence: str
@@ -75,6 +92,8 @@ class Verdict:
     """What Kubernetes does next."""
     next_try: str
     """How the next try ends, in the world as this one left it; "" if there is none."""
+    seen: tuple[str, ...]
+    """What the node itself shows of earlier tries, the same way or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +103,8 @@ class DriverAnswer:
     kind: str
     """"host", "host-overridden" (detected, and a what-if goes on), "container", or "unknown" where it is not asked."""
     why: str
+    seen: bool
+    """Did anybody look at the host? If not, the answer rests on what is assumed of it."""
     found: str
     """The nvidia-smi that is started, the node's path; "" if none is."""
     command: str

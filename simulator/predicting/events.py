@@ -18,15 +18,20 @@ from simulator.host.tree import fresh
 from simulator.manager.releases import is_since, resolve
 from simulator.manager.steps import MODULES
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
-from simulator.predicting.modes import WORKLOADS, Mode, relabelled
+from simulator.predicting.driver_pod import driver_pods, without_processes_of
+from simulator.predicting.modes import WORKLOADS, Mode, mode_of, relabelled
 from simulator.world import World, comes_back
 
 _ANOTHER_DIGEST: Final = "another-configuration"
 _KEPT: Final = ("NODE_NAME", "OPERATOR_NAMESPACE", "KUBECONFIG", "HOME", "PATH")
 _KEPT_PREFIX: Final = "KUBERNETES_"
 _DRIVER_STOPS: Final = (
-    "what the old driver container does when it stops (it too tries to unload its modules) is not modelled: modules, mounts"
-    " and files are as the world has them"
+    "what the old driver container does when it stops (it too tries to unload its modules) is not modelled, but that its"
+    " processes are gone: modules, mounts and files are as the world has them"
+)
+_NOT_THE_OLD_PODS: Final = (
+    "open handles of processes that are not named are not the old driver pod's own; if they are (nvidia-persistenced,"
+    " nv-fabricmanager), they are gone before driver-manager runs"
 )
 
 
@@ -58,11 +63,11 @@ def happen(world: World, release: str, event: Event, to: Mode | None = None) -> 
     """Let an event happen. `to` is the mode of a mode switch, and needed for it. Raises KeyError for an unknown release."""
     match event:
         case Event.POD_RESTART:
-            return Happened(world, (), (_DRIVER_STOPS,))
+            return _after_the_old_pod(Happened(world, (), (_DRIVER_STOPS,)))
         case Event.IMAGE_BUMP:
-            return _configured_otherwise(world, release, "the driver's version")
+            return _after_the_old_pod(_configured_otherwise(world, release, "the driver's version"))
         case Event.CONFIG_CHANGE:
-            return _configured_otherwise(world, release, "the driver's configuration")
+            return _after_the_old_pod(_configured_otherwise(world, release, "the driver's configuration"))
         case Event.REBOOT:
             return _rebooted(world)
         case Event.MODE_SWITCH:
@@ -85,6 +90,23 @@ def policy_owns_eviction(world: World) -> bool:
 def cluster_policy(world: World) -> Mapping[str, Any] | None:
     """The GPU Operator's ClusterPolicy, if the world has it."""
     return next((document for document in world.cluster.objects if document.get("kind") == "ClusterPolicy"), None)
+
+
+# --- the old pod ------------------------------------------------------------------------------------------------------
+
+
+def _after_the_old_pod(happened: Happened) -> Happened:
+    """The pod that runs driver-manager starts when the one before it is dead, and holds no module any more."""
+    world = happened.world
+    node = world.cluster.node
+    pods = [pod.full_name for pod in driver_pods(world, WORKLOADS[mode_of(node.labels if node else {})])]
+    host, held = without_processes_of(world.host, pods)
+    if held:
+        changed = f"the processes of the old pod {', '.join(pods)} are gone with it; they held {', '.join(held)}"
+        return replace(happened, world=replace(world, host=host), changed=(*happened.changed, changed))
+    if pods and has_nameless_holders(host):
+        return replace(happened, assumed=(*happened.assumed, _NOT_THE_OLD_PODS))
+    return happened
 
 
 # --- another driver ---------------------------------------------------------------------------------------------------
@@ -111,6 +133,11 @@ def _configured_otherwise(world: World, release: str, what: str) -> Happened:
 
 
 # --- a reboot ---------------------------------------------------------------------------------------------------------
+
+
+def has_nameless_holders(host: HostSpec) -> bool:
+    """Is a module of the driver held by processes that nobody named?"""
+    return any(module.users and not module.pods and not module.processes and is_of_driver(module.name) for module in host.modules)
 
 
 def is_of_driver(module: str) -> bool:
@@ -194,7 +221,15 @@ def _is_of_module(file: File, loaded: set[str]) -> bool:
 # --- another mode -----------------------------------------------------------------------------------------------------
 
 
+def is_set_up(world: World, mode: Mode) -> bool:
+    """Is the node in this mode already, by the operator's own label? Then a switch to it changes nothing, and no pod starts."""
+    labelled = world.cluster.node.labels if world.cluster.node else {}
+    return mode_of(labelled) is mode and WORKLOADS[mode].selector in labelled
+
+
 def _switched(world: World, release: str, mode: Mode) -> Happened:
+    if is_set_up(world, mode):
+        return Happened(world, (f"nothing: it is a {mode} node already, and no pod is started",))
     workload = WORKLOADS[mode]
     kept = {key: value for key, value in world.env.items() if key in _KEPT or key.startswith(_KEPT_PREFIX)}
     env = {**kept, **workload.env}

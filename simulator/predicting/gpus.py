@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from simulator.host.spec import HostSpec, Module, PciFunction
-from simulator.predicting.answers import GpuAnswer, GpusAnswer
+from simulator.predicting.answers import GpuAnswer, GpusAnswer, Path
 from simulator.predicting.modes import Mode
 from simulator.predicting.reading import seconds
 from simulator.predicting.run import Run
 from simulator.runners.vfio import host_world, make_host, run_step, vfio_flow
 from simulator.trace import LogLine, StderrText
+from simulator.vfio.messages import NO_DEVICE_NAME
 from simulator.world import followed_by
 
 VFIO_DRIVERS: Final = ("vfio-pci", "nvgrace_gpu_vfio_pci")
@@ -20,11 +21,13 @@ VFIO_DRIVERS: Final = ("vfio-pci", "nvgrace_gpu_vfio_pci")
 _BRIDGE: Final = "0x0604"
 """PCI to PCI. Its driver leaves DMA to others (Linux drivers/pci/pcie/portdrv.c, `driver_managed_dma`)."""
 _VFIO_MODULE: Final = "vfio_pci"
-_WANTED: Final = {
+_OWN: Final = {
     Mode.CONTAINER: "no driver, so that the driver container can install its own",
     Mode.VM_PASSTHROUGH: "vfio-pci, once vfio-manager's own container has bound it",
     Mode.VM_VGPU: "no driver, so that the vGPU manager can install its own",
 }
+_MADE_UP: Final = PciFunction("", "").device
+"""The device id of a GPU that nobody looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,9 @@ def bind(run: Run) -> Bound | None:
         host = _with_vfio(host)
     world = host_world(host, ("bind", "--all"), {})
     outcome = run_step(resolved, make_host(world), world.steps[0])
-    said = [event.message for event in outcome.events if isinstance(event, LogLine) and event.level != "info"]
+    said = [event.message.strip() for event in outcome.events if isinstance(event, LogLine) and event.level != "info"]
+    if not run.sight.is_host_seen:  # what is missed in a list of known devices is an id that is made up
+        said = [text for text in said if text != (NO_DEVICE_NAME % int(_MADE_UP, 16)).strip()]
     said += [line for event in outcome.events if isinstance(event, StderrText) for line in event.text.splitlines()]
     return Bound({address: binding.driver for address, binding in outcome.after.devices.items()}, outcome.exit_code, tuple(said))
 
@@ -84,7 +89,16 @@ def gpus_answer(run: Run, bound: Bound | None) -> GpusAnswer:
                 group_is_viable=viable,
             )
         )
-    return GpusAnswer(_WANTED[run.mode], tuple(gpus), bound.warnings if bound else ())
+    return GpusAnswer(_wanted(run), tuple(gpus), bound.warnings if bound else ())
+
+
+def _wanted(run: Run) -> str:
+    """What the GPUs are to be on for what the run is for."""
+    if run.path is Path.KEPT_DRIVER:
+        return "the driver that is loaded, which is the desired one and stays"
+    if run.path is Path.HOST_DRIVER:
+        return f"{_OWN[run.mode].partition(',')[0]}; but the run gives way to the host's driver and touches none"
+    return _OWN[run.mode]
 
 
 def blocks_group(function: PciFunction, driver: str) -> bool:

@@ -43,7 +43,8 @@ def driver_answer(run: Run) -> DriverAnswer:
     label = run.node_labels.get(run.workload.selector)
     return DriverAnswer(
         kind=kind,
-        why=_why(run, kind, place, found, asked, printed),
+        why=_as_far_as_seen(run, _why(run, kind, place, found, asked, printed)),
+        seen=run.sight.is_host_seen,
         found=place,
         command=" ".join(argv),
         exit_code=exit_code,
@@ -79,6 +80,11 @@ def _why(run: Run, kind: str, place: str, found: Started | int | None, asked: Ch
     if asked.exit_code:
         return f"{place} exits {asked.exit_code}" + (f': "{_first(printed)}"' if printed else "")
     return f"{place} exits 0 but prints nothing"
+
+
+def _as_far_as_seen(run: Run, why: str) -> str:
+    """A reason that lies in a host which nobody looked at is no fact."""
+    return why if run.sight.is_host_seen else f"nobody looked at the host; what is assumed of it: {why}"
 
 
 def _first(text: str) -> str:

@@ -11,7 +11,7 @@ from simulator.host.fake import FakeHost
 from simulator.manager.shell import messages as shell
 from simulator.predicting.answers import ModuleAnswer, ModulesAnswer
 from simulator.predicting.events import is_of_driver
-from simulator.predicting.reading import says
+from simulator.predicting.reading import few, says
 from simulator.predicting.run import Run
 
 _MODULES: Final = "/sys/module"
@@ -21,6 +21,8 @@ IN_USE: Final = "in use"
 NOT_TRIED: Final = "not tried"
 NOT_LISTED: Final = "not in the list"
 LOADED_AGAIN: Final = "loaded again"
+AND_STAYS: Final = ", and stays"
+"""Ends the reason of a module that stays because of another one that does."""
 _RESULTS: Final = {"EAGAIN": IN_USE, "EBUSY": IN_USE, "ok": LOADED_AGAIN}
 """What the kernel answered for a module that is there at the end."""
 
@@ -97,10 +99,10 @@ def _why(
     if result == NOT_TRIED:
         listed = [holder for holder in listed if trial.get(holder) != "ok"]
     if listed:
-        parts.append(f"{', '.join(listed)} uses it, and {'would stay' if result == NOT_TRIED else 'stays'}")
+        parts.append(f"{', '.join(listed)} uses it{', and would stay' if result == NOT_TRIED else AND_STAYS}")
     left = [pod for pod in pods if pod in run.outcome.after.pods]
     if left:
-        parts.append(f"held by pod {', '.join(left)}")
+        parts.append(f"held by pod {few(left)}")
     if users:
         parts.append(f"{users} open {'handle' if users == 1 else 'handles'} of {_processes(run, name)}")
     if result == NOT_LISTED and not parts:

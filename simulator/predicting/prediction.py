@@ -19,15 +19,18 @@ from simulator.predicting.answers import (
     Verdict,
     plain,
 )
-from simulator.predicting.events import Event, happen
+from simulator.predicting.events import Event, happen, has_nameless_holders, policy_owns_eviction
 from simulator.predicting.gpu_pods import pods_answer
 from simulator.predicting.gpus import bind, gpus_answer
 from simulator.predicting.host_driver import driver_answer
 from simulator.predicting.modes import Mode, mode_of
 from simulator.predicting.modules import modules_answer
 from simulator.predicting.node import cordon_answer, labels_answer
+from simulator.predicting.reading import few
 from simulator.predicting.run import Run
 from simulator.predicting.settings import settings_answer
+from simulator.predicting.sight import Sight
+from simulator.predicting.upgrade import evicted_first, without_nameless_holders
 from simulator.predicting.verdict import decide, ending
 from simulator.predicting.waits import timing_answer
 from simulator.runners.simulated import simulate
@@ -87,19 +90,22 @@ def predict(
     what_if: str = "",
     unseen: tuple[str, ...] = (),
     assumed: tuple[str, ...] = (),
+    is_host_seen: bool = True,
+    unsaved_gpus: int = 0,
 ) -> Prediction:
     """What a release will do to a node after an event.
 
     `to` is the mode of a mode switch, `what_if` a proposed upstream change to put on top; `unseen` and `assumed` are what
-    whoever made the world could not see, and assumed instead. Raises KeyError for an unknown release or what-if, ValueError
-    for an unknown mode.
+    whoever made the world could not see, and assumed instead; `is_host_seen` and `unsaved_gpus` are those of a `Sight`.
+    Raises KeyError for an unknown release or what-if, ValueError for an unknown mode.
     """
     event = Event(event)
     happened = happen(world, release, event, Mode(to) if event is Event.MODE_SWITCH else None)
     now = happened.world
     node = now.cluster.node
     outcome = simulate(now, release, what_if=what_if)
-    run = Run(now, resolve(release, what_if=what_if), outcome, mode_of(node.labels if node else {}))
+    sight = Sight(unseen, (*assumed, *happened.assumed), is_host_seen, unsaved_gpus)
+    run = Run(now, resolve(release, what_if=what_if), outcome, mode_of(node.labels if node else {}), sight)
     bound = bind(run)
     answers = Answers(
         driver_answer(run),
@@ -115,7 +121,7 @@ def predict(
         release=release,
         event=event,
         mode=run.mode,
-        verdict=decide(run, answers, bound, _next_try(run, what_if)),
+        verdict=decide(run, answers, bound, event, next_try=_next_try(run, what_if), unless=_unless(run, event, what_if)),
         driver=answers.driver,
         pods=answers.pods,
         modules=answers.modules,
@@ -125,11 +131,24 @@ def predict(
         timing=answers.timing,
         settings=answers.settings,
         changed=happened.changed,
-        unseen=unseen,
-        assumed=(*assumed, *happened.assumed),
+        unseen=sight.unseen,
+        assumed=sight.assumed,
         world=now,
         outcome=outcome,
     )
+
+
+def _unless(run: Run, event: Event, what_if: str) -> str:
+    """What the upgrade controller would have to do before for a failed run to succeed, where it acts; "" if it would not help."""
+    if event not in {Event.IMAGE_BUMP, Event.CONFIG_CHANGE} or run.outcome.exit_code == 0 or not policy_owns_eviction(run.world):
+        return ""
+    pods, world = evicted_first(run.world)
+    condition = ""
+    if has_nameless_holders(world.host):
+        world, condition = without_nameless_holders(world), ", and nothing else holds the modules"
+    if not pods or simulate(world, run.release, what_if=what_if).exit_code != 0:
+        return ""
+    return f"the upgrade controller has evicted {few(pods)} first{condition}"
 
 
 def _next_try(run: Run, what_if: str) -> str:

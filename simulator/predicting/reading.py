@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from simulator.cluster.kinds import NODE, POD
@@ -72,6 +72,14 @@ def node_patches(outcome: Outcome) -> Iterator[ApiRequest]:
             found = target(event.path)
             if found is not None and found.kind is NODE:
                 yield event
+
+
+def few(items: Sequence[str], separator: str = ", ", most: int = 3) -> str:
+    """The first few of them, and how many more there are."""
+    more = len(items) - most
+    if more <= 1:  # naming the one is as short as counting it
+        return separator.join(items)
+    return f"{separator.join(items[:most])} and {more} more"
 
 
 def seconds(span: Duration) -> float:

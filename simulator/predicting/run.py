@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from simulator import config, labels
+from simulator import messages as m
 from simulator.clock import VirtualClock
 from simulator.cluster.fake import FakeCluster
 from simulator.config import Config
@@ -21,9 +22,13 @@ from simulator.kube.rest import Connection, RestClient
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.log import Log
 from simulator.manager.releases import Flow, ShellFlow
+from simulator.manager.shell import messages as shell
 from simulator.manager.steps import MODULES, DriverManager
 from simulator.ports import Server
+from simulator.predicting.answers import Path
 from simulator.predicting.modes import WORKLOADS, Mode, Workload
+from simulator.predicting.reading import says
+from simulator.predicting.sight import Sight
 from simulator.trace import Outcome
 from simulator.urfave import End
 from simulator.world import World
@@ -58,6 +63,7 @@ class Run:
     resolved: Flow | ShellFlow
     outcome: Outcome
     mode: Mode
+    sight: Sight
 
     @property
     def release(self) -> str:
@@ -93,6 +99,17 @@ class Run:
         if isinstance(self.resolved, ShellFlow):
             return (*(name.replace("-", "_") for name in self.resolved.script.modules), "nvidia")
         return MODULES
+
+    @cached_property
+    def path(self) -> Path:
+        """The way that it took through the program."""
+        if says(self.outcome, m.PRE_INSTALLED, shell.PRE_INSTALLED):
+            return Path.HOST_DRIVER
+        if says(self.outcome, m.ALREADY_LOADED):
+            return Path.KEPT_DRIVER
+        if says(self.outcome, m.NO_DRIVER_LOADED):
+            return Path.NO_DRIVER
+        return Path.FULL if says(self.outcome, m.SHUTTING_DOWN_CLIENTS, shell.SHUTTING_DOWN_REQUIRED) else Path.NONE
 
     def variable(self, name: str, default: str = "") -> str:
         """A variable of a shell release: an empty one counts as absent."""

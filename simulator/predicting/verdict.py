@@ -10,12 +10,15 @@ from simulator import messages as m
 from simulator.gocompat import SECOND
 from simulator.manager.shell import messages as shell
 from simulator.manager.steps import DRIVER_ROOT
-from simulator.predicting.answers import Answers, Cause, DriverAnswer, Fate, GpusAnswer, Path, Verdict
+from simulator.predicting.answers import Answers, Cause, DriverAnswer, Fate, GpusAnswer, ModuleAnswer, Outlook, Path, Verdict
+from simulator.predicting.driver_pod import driver_pods
+from simulator.predicting.events import Event
 from simulator.predicting.gpus import VFIO_DRIVERS, Bound
 from simulator.predicting.modes import Mode
-from simulator.predicting.modules import NOT_TRIED
-from simulator.predicting.reading import fatal, says
+from simulator.predicting.modules import AND_STAYS, NOT_TRIED
+from simulator.predicting.reading import fatal, few, says
 from simulator.predicting.run import Run
+from simulator.predicting.sight import Failing, failing
 from simulator.trace import Outcome
 from simulator.urfave import End
 
@@ -114,32 +117,62 @@ def _script_cause(run: Run) -> Cause:
     return Cause.API if says(outcome, shell.SHUTTING_DOWN_CLIENTS) else Cause.OTHER
 
 
-def decide(run: Run, answers: Answers, bound: Bound | None, next_try: str) -> Verdict:
-    """The verdict. A run that ends with exit code 0 is not yet one that did what it is for."""
+def decide(run: Run, answers: Answers, bound: Bound | None, event: Event, *, next_try: str, unless: str) -> Verdict:
+    """The verdict. A run that ends with exit code 0 is not yet one that did what it is for, nor is all of the node known.
+
+    `unless` is what would have to happen before for a failure not to come about, "" if nothing would do.
+    """
     cause, how = _cause_of(run), ending(run.outcome)
     if not answers.driver.scheduled:
         cause = Cause.NO_POD
     elif cause is Cause.NONE:
         cause = _failure_in_spite_of_exit_0(run, answers, bound)
-    reason = _reason(cause, run, answers) if cause is not Cause.NONE else _success(run)
-    if cause is Cause.NONE:
-        sentence = f"will succeed: {reason}; {how}"
-    elif cause in _IN_SPITE_OF_EXIT_0:
-        sentence = f"will not succeed: ends with exit code 0, but {reason}"
-    elif cause is Cause.NO_POD:
-        sentence = f"will not succeed: {reason}. If it ran: {how}"
+    failures = [found for pod in driver_pods(run.world, run.workload) if (found := failing(pod)) is not None]
+    if cause is not Cause.NONE:
+        outlook, sentence = Outlook.WILL_NOT, _failure(cause, _reason(cause, run, answers), how, unless)
     else:
-        sentence = f"will not succeed: {reason}; {how}"
+        contradicted = bool(failures) and event is not Event.REBOOT  # which may have taken away what it failed at
+        if contradicted:
+            cause = Cause.CONTRADICTED
+        elif run.sight.unsaved_gpus and run.path is Path.FULL:
+            cause = Cause.UNSEEN_PODS
+        outlook, sentence = _success(run, cause, how, failures)
     return Verdict(
         succeeds=cause is Cause.NONE,
+        outlook=outlook,
         cause=cause,
-        path=path_of(run),
+        path=run.path,
         sentence=sentence,
         exit_code=run.outcome.exit_code,
         ending=how,
         then=_then(run, answers.driver, cause),
         next_try=next_try,
+        seen=tuple(map(str, failures)),
     )
+
+
+def _failure(cause: Cause, reason: str, how: str, unless: str) -> str:
+    """The verdict's sentence where it will not succeed."""
+    head = Outlook.WILL_NOT + (f" unless {unless}" if unless else "")
+    if cause in _IN_SPITE_OF_EXIT_0:
+        return f"{head}: ends with exit code 0, but {reason}"
+    return f"{head}: {reason}. If it ran: {how}" if cause is Cause.NO_POD else f"{head}: {reason}; {how}"
+
+
+def _success(run: Run, cause: Cause, how: str, failures: list[Failing]) -> tuple[Outlook, str]:
+    """The verdict where by the world it succeeds."""
+    reason, gaps = _achieved(run), run.sight.gaps
+    if cause is Cause.CONTRADICTED:
+        rest = f"; {gaps}" if gaps else ""
+        against = "; ".join(map(str, failures))
+        return Outlook.CANNOT_BE_TOLD, f"{Outlook.CANNOT_BE_TOLD}: by what is known {reason} ({how}), but {against}{rest}"
+    if cause is Cause.UNSEEN_PODS:
+        count = run.sight.unsaved_gpus
+        asked = f"{count} {'GPU is' if count == 1 else 'GPUs are'} asked for by pods that were not saved"
+        return Outlook.CANNOT_BE_TOLD, f"{Outlook.CANNOT_BE_TOLD}: {asked}; without them {reason} ({how})"
+    if gaps:
+        return Outlook.AS_FAR_AS_SEEN, f"{Outlook.AS_FAR_AS_SEEN}: {reason}; {how}; {gaps}"
+    return Outlook.WILL, f"{Outlook.WILL}: {reason}; {how}"
 
 
 def _failure_in_spite_of_exit_0(run: Run, answers: Answers, bound: Bound | None) -> Cause:
@@ -159,25 +192,13 @@ def _failure_in_spite_of_exit_0(run: Run, answers: Answers, bound: Bound | None)
 _IN_SPITE_OF_EXIT_0: Final = {Cause.NOT_ON_VFIO, Cause.STILL_ON_VFIO, Cause.DRIVER_STAYS, Cause.OPERANDS_PAUSED, Cause.CORDON_STAYS}
 
 
-def path_of(run: Run) -> Path:
-    """The way that a run took."""
-    outcome = run.outcome
-    if says(outcome, m.PRE_INSTALLED, shell.PRE_INSTALLED):
-        return Path.HOST_DRIVER
-    if says(outcome, m.ALREADY_LOADED):
-        return Path.KEPT_DRIVER
-    if says(outcome, m.NO_DRIVER_LOADED):
-        return Path.NO_DRIVER
-    return Path.FULL if says(outcome, m.SHUTTING_DOWN_CLIENTS, shell.SHUTTING_DOWN_REQUIRED) else Path.NONE
-
-
 def _all_on_vfio(gpus: GpusAnswer, bound: Bound | None) -> bool:
     return bound is not None and bound.exit_code == 0 and all(gpu.final in VFIO_DRIVERS for gpu in gpus.gpus)
 
 
 def _on_vfio(run: Run, gpus: GpusAnswer) -> list[str]:
     """The GPUs of a container node that the run should have taken from vfio, and did not."""
-    if run.mode is not Mode.CONTAINER or path_of(run) is Path.NONE:
+    if run.mode is not Mode.CONTAINER or run.path is Path.NONE:
         return []
     return [gpu.address for gpu in gpus.gpus if gpu.after in VFIO_DRIVERS]
 
@@ -187,7 +208,7 @@ def _left_paused(run: Run, answers: Answers) -> list[str]:
     return [key for key in answers.labels.left_paused if key in run.known_labels]
 
 
-def _success(run: Run) -> str:
+def _achieved(run: Run) -> str:
     """How it succeeds, in words."""
     outcome = run.outcome
     if says(outcome, m.ALREADY_LOADED):
@@ -214,38 +235,49 @@ def _reason(cause: Cause, run: Run, answers: Answers) -> str:
         case Cause.HOST_DRIVER:
             return f"the host has a driver of its own ({_versions(driver)}), and no setting of {run.release} gets past that"
         case Cause.STILL_RUNNING:
-            tail = f": {'; '.join(blocking)}" if blocking else ""
+            tail = f": {few(blocking, '; ')}" if blocking else ""
             return f"it waits for {answers.timing.waiting_for}{tail}"
         case Cause.MODULES_IN_USE | Cause.DRIVER_STAYS:
-            stay = [f"{one.name} ({one.why})" if one.why else one.name for one in modules.modules if one.listed and not one.can_go]
-            return f"modules stay: {', '.join(stay)}" if stay else "the modules could not be unloaded"
+            stay = [one for one in modules.modules if one.listed and not one.can_go]
+            return f"modules stay: {_staying(stay)}" if stay else "the modules could not be unloaded"
         case Cause.PODS_BLOCK | Cause.OPERANDS_STAY:
             named = pods.of(Fate.BLOCKING)
             blockers = blocking + [f"{pod.name} ({pod.reason})" for pod in pods.drain_blockers if pod.name not in named]
-            return f"pods are in the way: {'; '.join(blockers)}" if blockers else _last(run)
+            return f"pods are in the way: {few(blockers, '; ')}" if blockers else _last(run)
         case Cause.CLAIMS_HELD:
-            return f"pods still hold GPU claims: {', '.join(pods.of(Fate.BLOCKING))}"
+            return f"pods still hold GPU claims: {few(pods.of(Fate.BLOCKING))}"
         case Cause.NOT_ON_VFIO:
             off = [f"{gpu.address} ({gpu.final or 'no driver'})" for gpu in gpus.gpus if gpu.final not in VFIO_DRIVERS]
             tail = f": {gpus.bind_warnings[0]}" if gpus.bind_warnings else ""
-            return f"the GPUs are not on vfio-pci: {', '.join(off)}{tail}" if off else f"vfio-manager's own container fails{tail}"
+            return f"the GPUs are not on vfio-pci: {few(off)}{tail}" if off else f"vfio-manager's own container fails{tail}"
         case Cause.STILL_ON_VFIO:
-            return f"GPUs are still on vfio-pci, where no driver container can use them: {', '.join(_on_vfio(run, gpus))}"
+            return f"GPUs are still on vfio-pci, where no driver container can use them: {few(_on_vfio(run, gpus))}"
         case Cause.UNMOUNT:
             if run.resolved.release.is_script:
                 return f"nothing is mounted at {DRIVER_ROOT}, which the script takes for a failure"
             return f"{DRIVER_ROOT} cannot be unmounted ({_last(run)})"
         case Cause.OPERANDS_PAUSED:
-            return f"operand labels stay paused: {', '.join(_left_paused(run, answers))}"
+            return f"operand labels stay paused: {few(_left_paused(run, answers))}"
         case Cause.CORDON_STAYS:
             return "the node stays cordoned by it"
         case Cause.PANIC:
-            return "the program panics: " + ("; ".join(blocking) or run.outcome.panic)
+            return "the program panics: " + (few(blocking, "; ") or run.outcome.panic)
         case Cause.SIGNAL:
             name = run.world.signal[0] if run.world.signal else signal.Signals(-(run.outcome.exit_code or -15)).name
             return f"the signal {name.removeprefix('SIG')} ends it"
         case _:
             return _last(run)
+
+
+def _staying(modules: list[ModuleAnswer]) -> str:
+    """Modules that stay, each reason once. Those that stay only because another does come last, without one."""
+    groups: dict[str, list[str]] = {}
+    for module in modules:
+        groups.setdefault("; ".join(part for part in module.why.split("; ") if not part.endswith(AND_STAYS)), []).append(
+            module.name
+        )
+    reasons = sorted(groups.items(), key=lambda group: not group[0])
+    return ", ".join(f"{', '.join(names)} ({why})" if why else ", ".join(names) for why, names in reasons)
 
 
 def _true(driver: DriverAnswer) -> str:
@@ -277,6 +309,8 @@ def _then(run: Run, driver: DriverAnswer, cause: Cause) -> str:
     selected = label in {None, "true"}
     if cause is Cause.NO_POD:
         return f"nothing: nobody resets {run.workload.selector} on a node of this mode" if run.mode is Mode.CONTAINER else "nothing"
+    if cause is Cause.CONTRADICTED:
+        return f"if it fails as before: {_BACK_OFF}"
     if run.outcome.exit_code == 0:
         return "the pod's own containers start"
     if run.outcome.exit_code is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from simulator.predicting.answers import Fate, GpuAnswer, LabelAnswer, ModuleAnswer, PodAnswer, Setting
+from simulator.predicting.answers import Fate, GpuAnswer, LabelAnswer, ModuleAnswer, Outlook, PodAnswer, Setting
 from simulator.predicting.events import Event
 from simulator.predicting.gpus import VFIO_DRIVERS
 from simulator.predicting.modes import Mode
@@ -71,7 +71,12 @@ def _driver(prediction: Prediction) -> Section:
         rows.append(f'the DaemonSet\'s label on the node is "{driver.label}", so no pod of it comes here')
     if driver.nouveau:
         rows.append("nouveau is loaded; it is no host driver to driver-manager, which unloads it at the end")
-    return Section("driver", "Host or container driver", _DRIVERS[driver.kind], rows)
+    answer = _DRIVERS[driver.kind]
+    if driver.kind == "container" and prediction.mode is not Mode.CONTAINER:
+        answer = "no driver of the host's own"  # and no driver container comes to a node of this mode
+    if not driver.seen and driver.kind != "unknown":
+        answer += ", as far as can be told without a look at the host"
+    return Section("driver", "Host or container driver", answer, rows)
 
 
 def _bound(binds: Sequence[str]) -> str:
@@ -131,7 +136,6 @@ def _cordon(prediction: Prediction) -> Section:
 
 def _labels(prediction: Prediction) -> Section:
     labels = prediction.labels
-    changed = [label for label in labels.labels if label.before != label.after]
     ways: dict[str, list[str]] = {}
     for label in labels.labels:
         ways.setdefault(_way(label), []).append(label.key)
@@ -142,7 +146,20 @@ def _labels(prediction: Prediction) -> Section:
         rows.append(f"left paused: {', '.join(labels.left_paused)}; their operands stay away until a run restores them")
     if labels.foreign:
         rows.append(f"paused by somebody else: {', '.join(labels.foreign)}; driver-manager takes off its own suffix only")
-    return Section("labels", "Operand labels", f"{len(changed)} changed" if changed else "as before", rows)
+    return Section("labels", "Operand labels", _counts(labels.labels), rows)
+
+
+def _counts(found: Sequence[LabelAnswer]) -> str:
+    """How many labels go which way."""
+    restored = [label for label in found if label.before == label.after and label.meanwhile]
+    changed = [label for label in found if label.before != label.after]
+    ways = {
+        "set on the way and put back": restored,
+        "created": [label for label in changed if label.before is None],
+        "removed": [label for label in changed if label.after is None],
+        "changed": [label for label in changed if None not in {label.before, label.after}],
+    }
+    return ", ".join(f"{len(members)} {way}" for way, members in ways.items() if members) or "as before"
 
 
 def _way(label: LabelAnswer) -> str:
@@ -235,6 +252,8 @@ def _verdict(prediction: Prediction) -> Iterator[str]:
     verdict = prediction.verdict
     yield verdict.sentence
     yield f"then: {verdict.then}"
+    if verdict.outlook is Outlook.WILL_NOT:  # else the verdict names them
+        yield from (f"seen: {text}" for text in verdict.seen)
     if verdict.next_try:
         yield f"the next try: {verdict.next_try}"
     if prediction.unseen:

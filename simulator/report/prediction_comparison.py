@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from simulator.predicting.answers import plain
 from simulator.predicting.prediction import ANSWERS, FORMAT, Prediction
 from simulator.reading import printable
 from simulator.report.attribution import Attribution
@@ -16,20 +18,37 @@ from simulator.report.trials import DriverManagerTrial
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One answer that differs: its section on either side, and the rows that only one side has."""
+    """One answer that differs: its section on either side, and the rows that only one side has, but for its release's name."""
 
     left: Section
     right: Section
+    releases: tuple[str, str]
 
     @property
     def only_left(self) -> list[str]:
         """What only the first release's answer says."""
-        return [row for row in rows_of(self.left) if row not in rows_of(self.right)]
+        one, other = self.releases
+        return _only(self.left, one, self.right, other)
 
     @property
     def only_right(self) -> list[str]:
         """What only the second release's answer says."""
-        return [row for row in rows_of(self.right) if row not in rows_of(self.left)]
+        one, other = self.releases
+        return _only(self.right, other, self.left, one)
+
+
+def _only(section: Section, release: str, against: Section, other: str) -> list[str]:
+    known = [nameless(row, other) for row in rows_of(against)]
+    return [row for row in rows_of(section) if nameless(row, release) not in known]
+
+
+def nameless(value: Any, release: str) -> Any:
+    """An answer, or a part of it, in which a release does not name itself: what differs by the name alone is the same."""
+    if isinstance(value, str):
+        return re.sub(rf"{re.escape(release)}(?![\w.])", "the release", value)
+    if isinstance(value, dict):
+        return {key: nameless(item, release) for key, item in value.items()}
+    return [nameless(item, release) for item in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +64,15 @@ class PredictionComparison:
     @property
     def verdicts_differ(self) -> bool:
         """Is the verdict another one?"""
-        return self.left.verdict != self.right.verdict
+        left, right = (plain(one.verdict) for one in (self.left, self.right))
+        return bool(nameless(left, self.left.release) != nameless(right, self.right.release))
 
 
 def compare_predictions(left: Prediction, right: Prediction) -> PredictionComparison:
     """Two releases after the same event on the same node."""
-    pairs = (Difference(one, other) for one, other in zip(sections(left), sections(right), strict=True))
+    pairs = (
+        Difference(one, other, (left.release, right.release)) for one, other in zip(sections(left), sections(right), strict=True)
+    )
     explained = Attribution(left.release, right.release).explain(DriverManagerTrial(right.world))
     return PredictionComparison(
         left,
@@ -68,7 +90,9 @@ def comparison_document(compared: PredictionComparison) -> dict[str, Any]:
         "releases": [compared.left.release, compared.right.release],
         "event": compared.left.event.value,
         "differences": [
-            {"answer": name, "left": left[name], "right": right[name]} for name in ANSWERS if left[name] != right[name]
+            {"answer": name, "left": left[name], "right": right[name]}
+            for name in ANSWERS
+            if nameless(left[name], compared.left.release) != nameless(right[name], compared.right.release)
         ],
         "changes": [
             {"name": named.change.name, "release": named.release, "program": named.program, "notice": named.change.notice}

@@ -77,12 +77,72 @@ def test_a_bundle_is_read(capsys, tmp_path):
     (tmp_path / "node.json").write_text(json.dumps(node))
     (tmp_path / "policy.json").write_text(json.dumps(policy))
     code, found = document(capsys, str(tmp_path))
-    assert code in {OK, CHECK_FAILED}
+    assert (code, found["verdict"]["outlook"]) == (OK, "will succeed as far as was seen")
+    assert "nobody looked at the host" in found["verdict"]["sentence"]
+    assert found["driver"]["seen"] is False
     assert found["assumed"]
     assert found["unseen"]
     assert {"name": "driver.upgradePolicy.autoUpgrade", "value": "true", "source": "ClusterPolicy", "note": ""} in found[
         "settings"
     ]["settings"]
+
+
+def test_what_a_bundle_shows_against_success_is_weighed(capsys, tmp_path):
+    """A driver-manager that fails on the node again and again: neither yes nor no, and exit code 1."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-7", "labels": {"nvidia.com/gpu.deploy.driver": "true"}}}
+    failed = {
+        "name": "k8s-driver-manager",
+        "restartCount": 23,
+        "lastState": {"terminated": {"exitCode": 1}},
+        "state": {"waiting": {}},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "nvidia-driver-daemonset-x",
+            "namespace": "gpu-operator",
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "nvidia-driver-daemonset", "controller": True}
+            ],
+        },
+        "spec": {
+            "nodeName": "gpu-7",
+            "nodeSelector": {"nvidia.com/gpu.deploy.driver": "true"},
+            "initContainers": [{"name": "k8s-driver-manager", "image": "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.10.0"}],
+        },
+        "status": {"phase": "Pending", "initContainerStatuses": [failed]},
+    }
+    (tmp_path / "node.json").write_text(json.dumps(node))
+    (tmp_path / "pods.json").write_text(json.dumps(pod))
+    code, found = document(capsys, str(tmp_path))
+    assert (code, found["verdict"]["cause"], found["verdict"]["succeeds"]) == (CHECK_FAILED, "contradicted", False)
+    assert found["verdict"]["sentence"].startswith("cannot be told: ")
+    assert "23 restarts" in found["verdict"]["sentence"]
+    assert found["verdict"]["seen"]
+
+
+def test_gpus_that_a_must_gather_shows_without_their_pods_leave_it_open(capsys, tmp_path):
+    """The node's description tells that they are allocated, and not to whom."""
+    lines = [
+        "Name:               gpu-7",
+        "Roles:              gpu",
+        "Labels:             nvidia.com/gpu.deploy.driver=true",
+        "                    nvidia.com/gpu.present=true",
+        "Annotations:        <none>",
+        "Capacity:",
+        "  nvidia.com/gpu:   8",
+        "Allocated resources:",
+        "  Resource           Requests     Limits",
+        "  --------           --------     ------",
+        "  nvidia.com/gpu     8            8",
+        "Events:              <none>",
+        "",
+    ]
+    (tmp_path / "gpu_nodes.descr").write_text("\n".join(lines))
+    code, found = document(capsys, str(tmp_path))
+    assert (code, found["verdict"]["cause"]) == (CHECK_FAILED, "unseen-pods")
+    assert "8 GPUs are asked for by pods that were not saved" in found["verdict"]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +196,7 @@ def test_a_what_if_is_put_on_top(capsys):
         ((*LOADED, "--chart", "v26.3.1", "--release", "v0.10.0"), "leave one out"),
         ((*LOADED, "--chart", "v22.9.1"), 'there is no release "v0.5.1"'),
         ((*LOADED, "--event", "mode-switch"), "--event mode-switch needs the new mode"),
+        ((*LOADED, "--event", "mode-switch", "--to", "container"), "it is a container node already, so nothing happens"),
         ((*LOADED, "--to", "container"), "--to is of --event mode-switch"),
         ((*LOADED, "--compare", "nothing"), 'there is no release "nothing"'),
         ((*LOADED, "--what-if", "nothing"), 'there is no what-if "nothing"'),

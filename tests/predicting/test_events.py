@@ -116,7 +116,8 @@ def test_v0_12_0_leaves_pods_alone_after_a_reboot():
 @pytest.mark.parametrize("mode", [*Mode])
 def test_a_switch_gives_the_modes_pod_its_settings(mode):
     """What the chart's init container has, and nothing of one's own."""
-    described = world(pods=[PLUGIN], env={"FORCE_REINSTALL": "true", "OPERATOR_NAMESPACE": "nvidia"})
+    before = DEPLOYED if mode is not Mode.CONTAINER else {**DEPLOYED, WORKLOADS[Mode.VM_VGPU].selector: "true"}
+    described = world(pods=[PLUGIN], node_labels=before, env={"FORCE_REINSTALL": "true", "OPERATOR_NAMESPACE": "nvidia"})
     prediction = predict(described, "v0.10.0", event=Event.MODE_SWITCH, to=mode.value)
     env = prediction.world.env
     assert prediction.mode is mode
@@ -167,9 +168,24 @@ def test_blanks_are_filled_by_newer_operators_only():
     blank = {**DEPLOYED, labels.DEVICE_PLUGIN: ""}
     assert relabelled(blank, Mode.CONTAINER, fills_blanks=False)[labels.DEVICE_PLUGIN] == ""
     assert relabelled(blank, Mode.CONTAINER, fills_blanks=True)[labels.DEVICE_PLUGIN] == "true"
-    assert happen(world(node_labels=blank), "v0.12.0", Event.MODE_SWITCH, Mode.CONTAINER).world.cluster.node.labels[
-        labels.DEVICE_PLUGIN
-    ]
+    of_vms = world(node_labels={**blank, WORKLOADS[Mode.VM_PASSTHROUGH].selector: "true"})
+    for release, value in (("v0.11.0", ""), ("v0.12.0", "true")):
+        switched = happen(of_vms, release, Event.MODE_SWITCH, Mode.CONTAINER).world
+        assert switched.cluster.node.labels[labels.DEVICE_PLUGIN] == value
+
+
+@pytest.mark.parametrize("mode", [*Mode])
+def test_a_switch_to_the_mode_that_the_node_is_in_is_none(mode):
+    """Nothing changes, and no digest is made up."""
+    already = world(node_labels=relabelled({}, mode, fills_blanks=False), env={"DRIVER_CONFIG_DIGEST": DIGEST})
+    happened = happen(already, "v0.10.0", Event.MODE_SWITCH, mode)
+    assert happened.world == already
+    assert happened.changed == (f"nothing: it is a {mode} node already, and no pod is started",)
+
+
+def test_a_node_that_nobody_has_set_up_can_be_switched_to_containers():
+    """It is in no mode by the operator's labels."""
+    assert happen(world(node_labels={}), "v0.10.0", Event.MODE_SWITCH, Mode.CONTAINER).world.cluster.node.labels[labels.DRIVER]
 
 
 @pytest.mark.parametrize("mode", [*Mode])

@@ -10,7 +10,7 @@ from simulator.host.spec import PciFunction, Program
 from simulator.predicting.answers import Cause
 from simulator.predicting.prediction import predict
 
-from .nodes import EVICTS_NOTHING, GPU, host, named, world
+from .nodes import DIGEST, EVICTS_NOTHING, GPU, SMI, STATE, host, named, world
 
 PASSTHROUGH = {"nvidia.com/gpu.deploy.vfio-manager": "true", "nvidia.com/gpu.deploy.sandbox-validator": "true"}
 
@@ -61,6 +61,25 @@ def test_of_bridges_only_those_between_buses_may_keep_their_driver(class_, drive
     """An NVSwitch has the class of a bridge, and is none that the kernel exempts."""
     other = PciFunction("0000:17:00.0", "0x10de", class_=class_, driver=driver, iommu_group=12)
     assert passthrough(host(pci=(GPU, other))).gpus.gpus[0].group_is_viable == viable
+
+
+@pytest.mark.parametrize("device", ["0x0000", "0x2236"])
+def test_a_made_up_device_id_is_not_warned_about(device):
+    """A host that nobody looked at has GPUs without an id; that the list of devices lacks it is no news."""
+    described = world(host(pci=(replace(GPU, device=device),)), node_labels=PASSTHROUGH, env=EVICTS_NOTHING)
+    warned = {seen: predict(described, "v0.11.0", is_host_seen=seen).gpus.bind_warnings for seen in (True, False)}
+    named = [text for text in warned[True] if "with id '0'" in text]
+    assert bool(named) is (device == "0x0000")
+    assert [*warned[False]] == [text for text in warned[True] if text not in named]
+    assert not any(text.endswith("\n") for text in warned[True])
+
+
+def test_what_is_wanted_is_what_the_run_is_about():
+    """Of a driver that stays nothing is to become."""
+    described = world(host(files=(STATE,)), env={"DRIVER_CONFIG_DIGEST": DIGEST})
+    assert "stays" in predict(described, "v0.10.0").gpus.wanted
+    assert "no driver, so that" in predict(described, "v0.9.1").gpus.wanted
+    assert "gives way to the host's driver" in predict(world(host(programs=(SMI,))), "v0.10.0").gpus.wanted
 
 
 def test_a_gpu_that_stays_on_vfio_is_no_success():

@@ -115,3 +115,12 @@ def test_nouveau_is_no_host_driver(release):
     """B80: it is told of."""
     driver = predict(named("nouveau-bound"), release).driver
     assert (driver.kind, driver.nouveau) == ("container", True)
+
+
+@pytest.mark.parametrize(("programs", "kind"), [((), "container"), ((SMI,), "host")])
+def test_a_host_that_nobody_looked_at_is_no_fact(programs, kind):
+    """It is assumed, and that is said: of a driver as of none."""
+    described = world(host(programs=programs))
+    seen, unseen = (predict(described, "v0.10.0", is_host_seen=looked).driver for looked in (True, False))
+    assert (seen.kind, seen.seen) == (unseen.kind, not unseen.seen) == (kind, True)
+    assert unseen.why == f"nobody looked at the host; what is assumed of it: {seen.why}"

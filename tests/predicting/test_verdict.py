@@ -106,3 +106,30 @@ def test_an_upstream_stranger_is_refused():
         predict(world(), "v9.9.9")
     with pytest.raises(ValueError, match="bogus"):
         predict(world(), "v0.10.0", event="mode-switch", to="bogus")
+
+
+def test_a_verdict_names_the_first_few():
+    """Of pods that are in the way, or hold a module: it stays one line that can be read."""
+    pods = [gpu_pod(f"train-{number}", owner=None) for number in range(12)]
+    blocked = predict(world(pods=pods, env=NO_DRAIN), "v0.10.0").verdict.sentence
+    assert "default/train-2" in blocked
+    assert " and 9 more; " in blocked
+    names = tuple(pod.full_name for pod in pods)
+    held = world(
+        host(modules=(Module("nvidia", users=12, pods=names),)), pods, env={"ENABLE_GPU_POD_EVICTION": "false", **NO_DRAIN}
+    )
+    holding = predict(held, "v0.10.0").verdict.sentence
+    assert "held by pod default/train-0, default/train-1, default/train-2 and 9 more" in holding
+    assert len(holding) < 200
+
+
+def test_a_verdict_gives_each_reason_once():
+    """Modules that stay only because of others come last."""
+    pod = gpu_pod(containers=())
+    held = {"users": 1, "pods": (pod.full_name,)}
+    on = host(modules=(Module("nvidia_uvm", **held), Module("nvidia", used_by=("nvidia_uvm",), **held)))
+    sentence = predict(world(on, [pod], env=NO_DRAIN), "v0.10.0").verdict.sentence
+    assert f"modules stay: nvidia, nvidia_uvm (held by pod {pod.full_name}); exit" in sentence
+    used = host(modules=(Module("nvidia_uvm", users=1), Module("nvidia", used_by=("nvidia_uvm",))))
+    sentence = predict(world(used, env=NO_DRAIN), "v0.10.0").verdict.sentence
+    assert "modules stay: nvidia_uvm (1 open handle of processes that are not named here), nvidia; exit" in sentence

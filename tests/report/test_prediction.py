@@ -19,6 +19,7 @@ from simulator.report.prediction_comparison import (
     comparison_document,
     comparison_lines,
     comparison_markdown,
+    nameless,
 )
 from simulator.scenario import load_cluster, load_host, make_world, names
 
@@ -144,3 +145,70 @@ def test_a_release_differs_from_itself_in_nothing():
     assert comparison_document(compared)["differences"] == []
     assert [*comparison_lines(compared)][1].startswith("both: will succeed")
     assert "Both: will succeed" in comparison_markdown(compared)
+
+
+def test_a_difference_in_the_releases_name_alone_is_none():
+    """The reason why a module stays names the release that never unloads it."""
+    compared = both("v0.9.1", "v0.10.0", fields={"host": "ubuntu-24.04-driver-580-open"})
+    assert "v0.9.1 never unloads" in "".join(sections(compared.left)[2].rows)
+    assert not [difference for difference in compared.differences if difference.left.name in {"driver", "modules"}]
+    assert not {found["answer"] for found in comparison_document(compared)["differences"]} & {"driver", "modules"}
+    assert [*comparison_lines(compared)][1].startswith("both: will not succeed")
+
+
+@pytest.mark.parametrize(
+    ("value", "same"),
+    [("v0.1.0 does", "the release does"), ("v0.1.01", "v0.1.01"), ({"a": ["v0.1.0", 1, None]}, {"a": ["the release", 1, None]})],
+)
+def test_a_release_is_made_nameless_by_whole_names(value, same):
+    """In whatever an answer is made of."""
+    assert nameless(value, "v0.1.0") == same
+
+
+def test_labels_are_counted_by_their_ways():
+    """Six that were paused and put back are not "unchanged", and four that were created not all there is."""
+    assert sections(predict(world(), "v0.10.0"))[4].answer == "6 set on the way and put back, 4 created"
+    described = world()
+    down = replace(described, cluster=replace(described.cluster, api_down=True))
+    assert sections(predict(down, "v0.10.0"))[4].answer == "as before"
+    before = {"nvidia.com/gpu.deploy.driver": "true", "nvidia.com/gpu.deploy.dcgm": "paused-for-driver-upgrade"}
+    paused = replace(described, cluster=replace(described.cluster, node=Node("gpu-1", before), pods=()))
+    assert sections(predict(paused, "v0.8.1"))[4].answer.endswith("1 changed")
+
+
+def test_no_driver_container_is_named_on_a_node_for_vms():
+    """What answers there is that the host has no driver of its own."""
+    assert sections(predict(world("container-driver-loaded"), "v0.10.0"))[0].answer == "container driver"
+    of_vms = predict(world("container-driver-loaded", "vm-passthrough-node"), "v0.10.0")
+    assert sections(of_vms)[0].answer == "no driver of the host's own"
+
+
+def test_a_host_that_nobody_looked_at_is_said_in_the_answer():
+    """Not as a fact."""
+    lines = rendered(predict(world(), "v0.10.0", is_host_seen=False))
+    assert lines[0].startswith("will succeed as far as was seen: ")
+    assert "1. Host or container driver: container driver, as far as can be told without a look at the host" in lines
+
+
+def test_what_fails_on_the_node_is_said_beside_a_verdict_of_no():
+    """Where it is not in the verdict already."""
+    failed = {"name": "k8s-driver-manager", "restartCount": 11, "lastState": {"terminated": {"exitCode": 1}}}
+    pod = Pod(
+        "gpu-operator",
+        "nvidia-driver-x",
+        node_selector={"nvidia.com/gpu.deploy.driver": "true"},
+        owner=Owner("DaemonSet", "nvidia-driver"),
+        status={"initContainerStatuses": [failed]},
+    )
+
+    def told(host):
+        described = world(host)
+        cluster = replace(described.cluster, pods=(*described.cluster.pods, pod), validates=False)
+        return [*prediction_lines(predict(replace(described, cluster=cluster), "v0.10.0"))]
+
+    yes, no = told(LOADED), told("ubuntu-24.04-driver-580-open")
+    assert yes[0].startswith("cannot be told: ")
+    assert "11 restarts" in yes[0]
+    assert not [line for line in yes if line.startswith("seen: ")]
+    assert no[0].startswith("will not succeed: the host has a driver of its own")
+    assert [line for line in no if line.startswith("seen: ") and "11 restarts" in line]
