@@ -20,7 +20,7 @@ from simulator.cli.arguments import add_chart, add_output, add_release, release_
 from simulator.diagnosing.findings import diagnose, judged_for
 from simulator.explaining.explanation import explain
 from simulator.manager.releases import DEFAULT
-from simulator.predicting.modes import WORKLOADS, mode_of
+from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.reading import printable
 from simulator.report.diagnosis import Diagnosis, diagnosis_document, diagnosis_lines, diagnosis_markdown
 from simulator.snapshot.bundle import read_world_or_bundle
@@ -41,8 +41,10 @@ def run(options: argparse.Namespace) -> int:
     """Print the findings. Exits 1 if there are any."""
     bundle = read_world_or_bundle(Path(options.path), node=options.node)
     node = bundle.scenario.world.cluster.node
-    release = release_of(options, judged_for(bundle), WORKLOADS[mode_of(node.labels if node else {})].daemonset)
-    happened = {name: explain(text) for name, text in bundle.logs.items()}
+    mode = mode_of(node.labels if node else {})
+    daemonset = WORKLOADS[mode].daemonset
+    release = release_of(options, judged_for(bundle), daemonset)
+    happened = {name: explain(text, daemonset="" if mode == Mode.CONTAINER else daemonset) for name, text in bundle.logs.items()}
     diagnosis = Diagnosis(bundle, release, diagnose(bundle, release), happened)
     if options.output == "json":
         text = json.dumps(diagnosis_document(diagnosis), indent=2)

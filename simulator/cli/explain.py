@@ -11,6 +11,7 @@ Example:
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import sys
 from pathlib import Path
@@ -63,7 +64,8 @@ def _read(name: str) -> str:
             raise InputError(name, "", f"cannot be read: {problem}", "name a log, or - for standard input") from None
     if len(content) > _LARGEST:
         raise InputError(name, "", f"is larger than {_LARGEST // 2**20} MiB", "cut it: tail -n 10000")
-    text = content.decode("utf-8", "replace")
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"  # PowerShell's
+    text = content.decode(encoding, "replace")
     if not text.strip():
         raise InputError(name, "", "is empty", "name a log of driver-manager")
     return text

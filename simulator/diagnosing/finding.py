@@ -48,6 +48,9 @@ class Kind:
 KINDS: Final = {
     kind.name: kind
     for kind in (
+        # --- what everything else waits for
+        Kind("driver-held", "Pods hold the driver, and nobody ends them: each run fails until they have ended.", f"{_MAIN} unloadDriver"),
+        Kind("init-container-fails", "driver-manager's container fails again and again.", f"{_MAIN} main; k8s.io/kubelet: CrashLoopBackOff"),
         # --- the host's own driver
         Kind("pre-installed-without-driver", "The driver label says pre-installed, and the host has no driver.", f"{_MAIN} disableContainerizedDriver", of_host=True),
         Kind("host-driver-labelled-container", "The host has a driver, and the driver label asks for the container's.", f"{_MAIN} isHostDriver", of_host=True),
@@ -62,7 +65,7 @@ KINDS: Final = {
         Kind("operand-value-unknown", "An operand label has a value that no DaemonSet selects.", f"{_STATE_MANAGER} addGPUStateLabels"),
         Kind("eviction-label-missing", "The node lacks the label that NODE_LABEL_FOR_GPU_POD_EVICTION names.", f"{_MAIN} evictAllGPUOperatorComponents"),
         # --- the upgrade controller, and who cordoned
-        Kind("upgrade-failed", "The upgrade controller gave this node up.", f"{_CONSTS} UpgradeStateFailed"),
+        Kind("upgrade-failed", "The upgrade controller gave this node up, until its driver pod is Ready.", f"{_UPGRADE} ProcessUpgradeFailedNodes, isDriverPodFailing"),
         Kind("upgrade-state-stale", "The node is marked as being upgraded, and no upgrade controller is at work.", f"{_CONSTS} UpgradeStateLabelKeyFmt; gpu-operator controllers/upgrade_controller.go"),
         Kind("upgrade-annotation-stale", "The annotation that switches eviction and drain off is left where no upgrade controller takes their place.", f"{_STATE_MANAGER} applyDriverAutoUpgradeAnnotation; gpu-operator issue #1277"),
         Kind("upgrade-notes-stale", "Annotations of an upgrade are left, and no upgrade is under way.", f"{_CONSTS} UpgradeInitialStateAnnotationKeyFmt"),
@@ -121,3 +124,5 @@ class Finding:
     """What running them may cost."""
     evidence: tuple[str, ...] = ()
     """What of the world shows it, one fact each."""
+    mended_with: str = ""
+    """The kind of the finding whose commands mend this one, too; it has none of its own then."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from simulator.diagnosing import driver_traces, gpus, host_drivers, operand_labels, pods, settings, upgrades
+from simulator.diagnosing import driver_traces, failures, gpus, host_drivers, operand_labels, pods, settings, upgrades
 from simulator.diagnosing.finding import KINDS, Finding, Kind
 from simulator.diagnosing.situation import Situation
 from simulator.manager.releases import DEFAULT, modelled
 from simulator.snapshot.bundle import Bundle
 
 _DETECTORS: Final = (
+    failures.find,
     host_drivers.find,
     operand_labels.find,
     upgrades.find,

@@ -22,14 +22,9 @@ _SELECTS: Final = "The operands' DaemonSets select on true, so their pods are no
 def find(situation: Situation) -> Iterator[Finding]:
     """Findings about operand labels."""
     custom = situation.eviction_label
-    operands = {
-        key: value
-        for key, value in situation.node.labels.items()
-        if (key.startswith(labels.PREFIX) and key != OPERANDS) or (custom and key == custom)
-    }
-    own = {key: value for key, value in operands.items() if labels.PAUSED in value}
-    foreign = {key: value for key, value in operands.items() if set(pauses(value)) - {labels.PAUSED}}
-    if only_own := {key: value for key, value in own.items() if key not in foreign}:
+    operands = _operands(situation)
+    foreign = {key: value for key, value in operands.items() if _is_paused_by_another(value)}
+    if only_own := paused_by_manager_alone(situation):
         yield _paused(situation, only_own, [key for key in _PAUSABLE if operands.get(key) == "true"])
     if foreign:
         yield _paused_by_another(situation, foreign)
@@ -46,6 +41,25 @@ def find(situation: Situation) -> Iterator[Finding]:
         yield _missing(situation, custom)
 
 
+def _operands(situation: Situation) -> dict[str, str]:
+    custom = situation.eviction_label
+    return {
+        key: value
+        for key, value in situation.node.labels.items()
+        if (key.startswith(labels.PREFIX) and key != OPERANDS) or (custom and key == custom)
+    }
+
+
+def _is_paused_by_another(value: str) -> bool:
+    return bool(set(pauses(value)) - {labels.PAUSED})
+
+
+def paused_by_manager_alone(situation: Situation) -> dict[str, str]:
+    """The operands' labels that driver-manager has paused, and nobody else."""
+    operands = _operands(situation)
+    return {key: value for key, value in operands.items() if labels.PAUSED in value and not _is_paused_by_another(value)}
+
+
 def _told(values: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"label {key}={value}" for key, value in values.items())
 
@@ -56,7 +70,7 @@ def _paused(situation: Situation, paused: dict[str, str], deployed: list[str]) -
     elif situation.host_check:
         next_run = " The next run does not mend it: it gives way to the host's driver before it reads a label."
     else:
-        next_run = " The next run of driver-manager that succeeds restores them."
+        next_run = _restored(situation, paused)
     mixed = f" Others are not paused ({', '.join(deployed)}), so a patch was lost or somebody restored those." if deployed else ""
     return Finding(
         "operands-paused",
@@ -69,6 +83,16 @@ def _paused(situation: Situation, paused: dict[str, str], deployed: list[str]) -
         "The operands' pods come back at once. While a run of driver-manager is unloading the driver they keep it busy.",
         _told(paused),
     )
+
+
+def _restored(situation: Situation, paused: dict[str, str]) -> str:
+    """What the next run does to them, by what was seen of the node."""
+    outcome = situation.next_run()
+    if outcome.after.node is None or any(labels.PAUSED in outcome.after.node.labels.get(key, "") for key in paused):
+        return " By what was seen of the node the next run of driver-manager does not restore them."
+    if outcome.exit_code == 0:
+        return " The next run of driver-manager restores them."
+    return " The next run of driver-manager fails, and restores them in its clean-up; each further one pauses them anew."
 
 
 def _paused_by_another(situation: Situation, paused: dict[str, str]) -> Finding:

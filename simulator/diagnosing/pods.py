@@ -37,16 +37,41 @@ def _names(pods: list[Pod]) -> str:
 
 
 def _stuck(situation: Situation, pods: list[Pod]) -> Finding:
-    waits = " The run in " + situation.running_manager + " waits for it." if situation.running_manager else ""
+    if situation.is_upgrade_policy_on:
+        why = (
+            "By the upgrade policy driver-manager evicts nobody: it does not wait for the pod, and fails as long as the pod holds the"
+            " driver."
+        )
+    else:
+        waits = " The run in " + situation.running_manager + " waits for it." if situation.running_manager else ""
+        why = (
+            "A run of driver-manager that has told a GPU pod to go waits until it is gone; without DRAIN_TIMEOUT_SECONDS for ever,"
+            f" with the node cordoned and the operands paused.{waits}"
+        )
+    finalized = [pod for pod in pods if pod.finalizers]
+    kept = "".join(f" {pod.full_name} is kept by {' and '.join(pod.finalizers)}." for pod in finalized)
+    forced = tuple(delete_pod(pod.namespace, pod.name, force=True) for pod in pods if not pod.finalizers)
+    risks = []
+    if finalized:
+        risks.append(
+            "A finalizer goes when whoever set it has done its work: see that this controller runs, and why it does not end. To delete"
+            " the pod by force does not help; to take the finalizer away by hand skips that work."
+        )
+    if forced:
+        risks.append(
+            "By force the object goes, not the processes: they may still hold the GPU or write to a volume. A StatefulSet starts its"
+            " next pod meanwhile. Look first at what keeps the pod: a volume, a node that does not answer."
+        )
     return Finding(
         "pod-stuck-terminating",
         f"{_names(pods)} {'is' if len(pods) == 1 else 'are'} Terminating.",
-        "A run of driver-manager that has told a GPU pod to go waits until it is gone; without DRAIN_TIMEOUT_SECONDS for ever,"
-        f" with the node cordoned and the operands paused.{waits}",
-        tuple(delete_pod(pod.namespace, pod.name, force=True) for pod in pods),
-        "The object goes, not the processes: they may still hold the GPU or write to a volume. A StatefulSet starts its next pod"
-        " meanwhile. Look first at what keeps the pod: a finalizer, a volume, a node that does not answer.",
-        tuple(f"pod {pod.full_name} is terminating" for pod in pods),
+        f"{why}{kept}",
+        forced,
+        " ".join(risks),
+        (
+            *(f"pod {pod.full_name} is terminating" for pod in pods),
+            *(f"finalizer {name} of {pod.full_name}" for pod in finalized for name in pod.finalizers),
+        ),
     )
 
 
@@ -81,20 +106,21 @@ def _is_seen(situation: Situation, pod: Pod) -> bool:
     if knows_claims:
         paused |= {labels.CLIENT, labels.DRA_DRIVER, labels.DRA_VALIDATOR, labels.DRA_DCGM, labels.DRA_DCGM_EXPORTER}
     placed_by = {key for key in pod.node_selector if situation.node.labels.get(key)}
-    return _is_daemon(pod) and bool(placed_by & paused)
+    return is_daemon(pod) and bool(placed_by & paused)
 
 
-def _is_daemon(pod: Pod) -> bool:
+def is_daemon(pod: Pod) -> bool:
+    """Is it a DaemonSet's?"""
     return pod.owner is not None and pod.owner.kind == "DaemonSet"
 
 
 def _invisible(situation: Situation, pods: list[Pod]) -> Finding:
     knows_clients = is_since(situation.release, _KNOWS_CLIENTS)
     commands = []
-    if knows_clients and any(map(_is_daemon, pods)) and situation.node.labels.get(labels.CLIENT) != "true":
+    if knows_clients and any(map(is_daemon, pods)) and situation.node.labels.get(labels.CLIENT) != "true":
         commands.append(label_node(situation.node.name, {labels.CLIENT: "true"}))
     for pod in pods:
-        if _is_daemon(pod) and knows_clients and pod.owner is not None:
+        if is_daemon(pod) and knows_clients and pod.owner is not None:
             commands.append(select_nodes(pod.namespace, pod.owner.name, {labels.CLIENT: "true"}))
         else:
             commands.append(delete_pod(pod.namespace, pod.name))

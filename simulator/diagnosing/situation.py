@@ -6,7 +6,7 @@ The host check is really made, by the release's own question on the modelled hos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,10 @@ from simulator.ports import CommandNotFound, Request
 from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.predicting.run import CUSTOM_LABEL, Quiet
+from simulator.predicting.sight import Failing, failing
+from simulator.runners.simulated import simulate
 from simulator.snapshot.bundle import Bundle
+from simulator.trace import Outcome
 
 
 class _Unwatched(FakeCluster):
@@ -133,6 +136,17 @@ class Situation:
     def running_manager(self) -> str:
         """The pod in which driver-manager runs right now, namespace/name; "" if none is seen to."""
         return next((pod.full_name for pod in self.driver_pods if _is_initializing(pod)), "")
+
+    @property
+    def failures(self) -> tuple[Failing, ...]:
+        """driver-manager's containers that fail on the node."""
+        return tuple(found for pod in self.driver_pods if (found := failing(pod)) is not None)
+
+    def next_run(self, without: tuple[Pod, ...] = ()) -> Outcome:
+        """How the next run ends, by what was seen of the node; or would, if some pods had ended."""
+        world = self.bundle.scenario.world
+        pods = tuple(pod for pod in world.cluster.pods if pod not in without)
+        return simulate(replace(world, cluster=replace(world.cluster, pods=pods)), self.release)
 
     @property
     def is_upgrade_policy_on(self) -> bool:

@@ -18,6 +18,7 @@ from simulator.diagnosing.gpu_operator import (
     UPGRADE_REQUIRED,
     UPGRADE_SKIP,
 )
+from simulator.diagnosing.operand_labels import paused_by_manager_alone
 from simulator.diagnosing.situation import Situation
 from simulator.labels import UPGRADE_STATE
 from simulator.predicting.modes import Mode
@@ -60,12 +61,20 @@ def _no_controller(situation: Situation) -> str:
 
 
 def _failed(situation: Situation) -> Finding:
+    goes_on = (
+        "upgrade-done, and leaves the cordon as it found it"
+        if INITIAL_CORDON in situation.node.annotations
+        else "uncordon-required"
+    )
     return Finding(
         "upgrade-failed",
-        f"{UPGRADE_STATE} is {UPGRADE_FAILED}: the upgrade controller does nothing here until somebody says so.",
-        "The node may stay cordoned and on its old driver. The annotation still keeps driver-manager from evicting anybody itself.",
-        (label_node(situation.node.name, {UPGRADE_STATE: UPGRADE_REQUIRED}),),
-        "The upgrade begins anew: cordon, eviction of GPU pods or a drain as the upgrade policy says, restart of the driver pod.",
+        f"{UPGRADE_STATE} is {UPGRADE_FAILED}: the upgrade controller waits for the driver pod to become Ready.",
+        "It evicts nobody any more, and the annotation keeps driver-manager from evicting anybody itself. But it looks at the node each"
+        f" time: once the driver pod is of its DaemonSet's newest revision and Ready it goes on to {goes_on}. So mend what keeps that"
+        " pod from it, and leave the label alone.",
+        (),
+        f"To set the label to {UPGRADE_REQUIRED} is not needed: the upgrade would begin anew, with cordon, eviction of GPU pods or a"
+        " drain as the upgrade policy says.",
         (f"label {UPGRADE_STATE}={UPGRADE_FAILED}",),
     )
 
@@ -136,9 +145,8 @@ def _cordon(situation: Situation, state: str) -> Finding:
     begun_anew = state == UPGRADE_REQUIRED and INITIAL_CORDON not in node.annotations
     if state in CORDONED_IN or state == UPGRADE_FAILED or begun_anew:
         kept = " It will leave it cordoned, as it found it." if INITIAL_CORDON in node.annotations else ""
-        waits = (
-            "" if state == UPGRADE_FAILED else f" It lifts it after uncordon-required; driver-manager never does meanwhile.{kept}"
-        )
+        when = "once the driver pod is Ready" if state == UPGRADE_FAILED else "after uncordon-required"
+        waits = kept or f" It lifts it {when}; driver-manager never does meanwhile."
         return Finding(
             "cordon-of-upgrade-controller",
             f"The node is cordoned, and the upgrade controller has it in the state {state}.",
@@ -149,14 +157,16 @@ def _cordon(situation: Situation, state: str) -> Finding:
             (*seen, f"label {UPGRADE_STATE}={state}"),
         )
     if situation.is_cordoned_by_manager:
+        is_mended = bool(paused_by_manager_alone(situation))
         waits = f" It is still running, in {situation.running_manager}." if situation.running_manager else ""
         return Finding(
             "cordon-of-driver-manager",
             "The node is cordoned and operands are paused, as a run of driver-manager leaves both that was cut off or waits.",
             f"It cordons before it evicts, and uncordons at its end.{waits} The next run that comes to its end lifts the cordon.",
-            (uncordon(node.name),),
+            () if is_mended else (uncordon(node.name),),
             "If the run goes on, pods come to the node that it wants empty.",
             (*seen, *(f"label {key}={node.labels[key]}" for key in situation.paused)),
+            "operands-paused" if is_mended else "",
         )
     return Finding(
         "cordon-of-another",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from simulator.explaining import go_answers, shell_answers
 from simulator.explaining.search import Candidate, Found, search, shell_search
@@ -39,6 +41,8 @@ class Explanation:
     """Does the log begin where the run begins?"""
     complete: bool
     """Was every possibility tried?"""
+    daemonset: str = ""
+    """Whose init container it was, by the pod's name in front of the lines: vfio-manager, vgpu-manager; "" for the driver's, or not told."""
 
     @property
     def fits(self) -> bool:
@@ -46,21 +50,41 @@ class Explanation:
         return bool(self.candidates)
 
 
-def explain(text: str, *, releases: Iterable[str] = RELEASES) -> Explanation:
-    """The flows of these releases that print a log. KeyError for a release that is not known."""
+_POD: Final = re.compile(
+    r"(?<![\w-])nvidia-(vfio-manager|vgpu-manager)(?:-[a-z0-9-]*)?[^\w\n-]{1,4}k8s-driver-manager\b|"
+    r"\"pod(?:_name)?\"\s*:\s*\"nvidia-(vfio-manager|vgpu-manager)\b"
+)
+"""The pod of a DaemonSet that gives GPUs to virtual machines, as kubectl, stern, journald or Loki name it beside a line."""
+
+
+def explain(text: str, *, releases: Iterable[str] = RELEASES, daemonset: str = "") -> Explanation:
+    """The flows of these releases that print a log. KeyError for a release that is not known.
+
+    `daemonset`: whose init container it was, where the text does not say so.
+    """
     tags = tuple(releases)
     for tag in tags:
         RELEASES[tag]
+    if (named := _POD.search(text)) is not None:
+        daemonset = named[1] or named[2]
+    return replace(_of_readings(text, tags), daemonset=daemonset)
+
+
+def _of_readings(text: str, tags: Sequence[str]) -> Explanation:
     readings = [read(text), *map(read, unwrapped(text))]
-    readings.sort(
-        key=lambda log: -len(log.entries) - len(log.raws)
-    )  # of a wrapped log more lines are known once it is put together
-    tried = []
-    for log in readings:
-        tried.append(_explained(log, tags))
-        if tried[-1].fits:
-            return tried[-1]
-    return tried[0]
+    readings.sort(key=_known, reverse=True)  # of a wrapped log more lines are known once it is put together
+    best = _explained(readings[0], tags)
+    for log in readings[1:]:
+        if best.fits or not best.complete or 2 * _known(log) < _known(readings[0]):
+            break
+        other = _explained(log, tags)
+        best = other if other.fits else best
+    return best
+
+
+def _known(log: Log) -> int:
+    """How many lines are driver-manager's."""
+    return len(log.entries) + len(log.raws)
 
 
 def _explained(log: Log, tags: Sequence[str]) -> Explanation:

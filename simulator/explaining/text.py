@@ -1,7 +1,6 @@
 """A log as people have it -> the lines of it that driver-manager wrote.
 
-What stands in front of a line is taken away, in whatever order it was put there: docker's json-file, the CRI's stream and
-tag (partial lines joined), `kubectl logs --timestamps`, `--prefix`, colours. Both of logrus' forms are read: `time=... level=...
+What stands in front of a line is taken away (`prefixes`). Both of logrus' forms are read: `time=... level=...
 msg=...` and the terminal's `INFO[0000] ...`. A line that is none of driver-manager's (by the catalogue of its texts) is another
 container's and is passed over, but remembered after the line before it, of whose message it may be a part. Lines of a poll that
 repeat are one. White space does not count (`squeezed`): terminals wrap and pad.
@@ -17,6 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from simulator import messages
+from simulator.explaining.prefixes import LONGEST_LINE, Prefixes, without_colours
 from simulator.manager.shell import messages as shell_messages
 
 LOG: Final = "log"
@@ -58,11 +58,6 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-_ANSI: Final = re.compile(r"(?:\x1b|\^\[)\[[0-9;]*[A-Za-z]")
-_OUTER: Final = re.compile(
-    r"\[(?:pod/)?[^\s\]/]+/[^\s\]]+\] ?|"  # kubectl logs --prefix
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) (?:(?:stdout|stderr) (?P<tag>[FP])(?: |$))?"  # timestamps, CRI
-)
 _HEADER: Final = re.compile(r'time="?([^"\s=]*?)"?\s*level=(\w+)\s*msg=(.*)', re.DOTALL)
 _TERMINAL: Final = re.compile(r"(INFO|WARN|ERRO|FATA|DEBU|PANI)\[[^\]\s]*\]\s?(.*)", re.DOTALL)
 _LEVELS: Final = {
@@ -75,8 +70,6 @@ _LEVELS: Final = {
 _KLOG: Final = re.compile(r"([IWEF])\d{4} [\d:.]+ +\d+ (?=\S+\.go:\d+\])")
 _MOST_LINES: Final = 200
 """So many lines of one message are remembered."""
-_LONGEST_LINE: Final = 2**15
-"""Of a line so much is looked at; driver-manager prints none that is nearly so long."""
 _BROKEN_HEADER: Final = 4
 """A header may be broken into so many lines, where a log was wrapped narrowly."""
 POLLED: Final = re.compile(
@@ -96,6 +89,7 @@ def _patterns(module: object, excluded: Iterable[str]) -> Iterator[str]:
             continue
         first = text.strip("\n").split("\n")[0].strip()
         pattern = re.sub(r"%-?\d*[sd]", ".*", re.escape(first).replace(r"\-", "-"))
+        pattern = re.sub(r"(?:\\ )+", r"\\s+", pattern)  # as a terminal or `fold` may have left it
         yield f"{pattern}(?:: .*)?" if first.startswith(("failed", "error")) else pattern
 
 
@@ -128,7 +122,7 @@ _BESIDE: Final = re.compile(
     r"Commands:\Z|  (?:uninstall_driver|preflight_check)\Z|"
     r"/usr/local/bin/driver-manager: line \d+: .*|Usage: /usr/local/bin/driver-manager .*|"
     r"Could not unload NVIDIA driver kernel modules, driver is in use|stat: cannot statx '/run/mellanox.*|"
-    r"Error from server.*|error: .*|The connection to the server .*|Unable to connect to the server: .*"
+    r"Error from server(?! \(BadRequest\): container ).*|error: .*|The connection to the server .*|Unable to connect to the server: .*"
 )
 _FIRST_WORDS: Final = re.compile(
     r"[A-Z][a-z]+[: ]|NVIDIA|node/|pods?/|evicting|error|panic|WARNING|rmmod|lsmod|umount|rm:|libkmod|/usr/local/bin/driver|[IWEF]\d{4} |"
@@ -237,17 +231,13 @@ def _unquoted(text: str) -> str:
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
     """The lines without what stands in front of them, partial ones joined; the number of the line they begin on."""
+    prefixes = Prefixes(text, _is_own)
     partial, begun = "", 0
     broken, left = "", 0
     for number, physical in enumerate(text.split("\n"), start=1):
-        line = physical.rstrip("\r")
-        if len(line) > _LONGEST_LINE:
-            line = line[:_LONGEST_LINE]
-        if "[" in line:
-            line = _ANSI.sub("", line)
-        line, is_part = _inner(line)
+        line, is_part = prefixes.bare(physical)
         if partial:
-            line, start = (partial + line if len(partial) < _LONGEST_LINE else partial), begun
+            line, start = (partial + line if len(partial) < LONGEST_LINE else partial), begun
         else:
             start = number
         if is_part:
@@ -266,27 +256,10 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
         yield begun, partial or broken
 
 
-def _inner(line: str) -> tuple[str, bool]:
-    """A line without what was put in front of it; is it a part of one that goes on?"""
-    is_part = False
-    if line[:1] == "{":
-        try:
-            document = json.loads(line)
-        except ValueError:
-            document = None
-        if isinstance(document, dict) and isinstance(document.get("log"), str):
-            line = document["log"]
-            is_part = not line.endswith("\n")
-            line = line.rstrip("\r\n")
-    for _ in range(3):
-        if line[:1] not in "[0123456789" or not line:
-            break
-        found = _OUTER.match(line)
-        if found is None:
-            break
-        is_part = is_part or found["tag"] == "P"
-        line = line[found.end() :]
-    return line, is_part
+def _is_own(line: str) -> bool:
+    """Is it a line of the log's or the script's, which nobody else prints?"""
+    found = _parsed(line)
+    return found is not None and found[0] != RAW
 
 
 # --- lines that a terminal broke ----------------------------------------------------------------------------------------
@@ -295,6 +268,9 @@ _OPENER: Final = re.compile(
     r'time=|(?:INFO|WARN|ERRO|FATA)\[|\{"log":|\[(?:pod/)?[^\s\]/]+/|\d{4}-\d\d-\d\dT\d\d:|[IWEF]\d{4} |'
     r"evicting pod |error when evicting |panic: "
 )
+_HEADED: Final = re.compile(r"time=|(?:INFO|WARN|ERRO|FATA)\[")
+_MOST_PARTS: Final = 40
+"""A message is broken into no more parts."""
 _WIDEST: Final = 400
 """Columns of a terminal."""
 _LONGEST: Final = 2**20
@@ -302,33 +278,38 @@ _LONGEST: Final = 2**20
 
 
 def unwrapped(text: str) -> Iterator[str]:
-    """The text with its wrapped lines put together again: broken at the last column, or before a word. Nothing if it is not wrapped."""
+    """The text with its wrapped lines put together again: broken at the last column, or between words. Nothing if it is not wrapped."""
     if len(text) > _LONGEST:
         return
-    lines = [_ANSI.sub("", line.rstrip("\r")) for line in text.split("\n")]
+    lines = [without_colours(line.rstrip("\r")) for line in text.split("\n")]
     width = max(map(len, lines))
     if not 20 <= width <= _WIDEST:
         return
     hard: list[str] = []
     soft: list[str] = []
-    tight: list[str] = []
-    room = 0
+    is_open, parts, room = False, 0, 0
     for index, line in enumerate(lines):
-        continues = index > 0 and line and not _OPENER.match(line) and _parsed(line) is None
-        if continues and len(lines[index - 1]) >= width:
+        may_continue = index > 0 and bool(line) and not _OPENER.match(line)
+        is_new = not may_continue or _parsed(line) is not None
+        if not is_new and len(lines[index - 1]) >= width:
             hard[-1] += line
         else:
             hard.append(line)
         first = line.split(" ", 1)[0]
-        if continues and soft[-1].strip() and room < len(first) + 1:
-            soft[-1] += " " + line.lstrip(" ")
-            tight[-1] += (" " if room else "") + line.lstrip(" ")
+        fits_not = not is_new and bool(soft[-1].strip()) and room < len(first) + 1
+        if parts < _MOST_PARTS and (fits_not or (may_continue and is_open)):
+            soft[-1] = _joined(soft[-1], line)
+            parts += 1
         else:
             soft.append(line)
-            tight.append(line)
+            parts = 1
+        is_open = bool(_HEADED.match(soft[-1])) and _parsed(soft[-1]) is None
         room = width - len(line)
-    if len(hard) < len(lines):
-        yield "\n".join(hard)
-    if len(soft) < len(lines):
-        yield "\n".join(soft)
-        yield "\n".join(tight)
+    for joined in (hard, soft):
+        if len(joined) < len(lines):
+            yield "\n".join(joined)
+
+
+def _joined(line: str, rest: str) -> str:
+    """Two parts of a line: `fold` leaves the space that it breaks at, others drop it; a hyphen may be broken after."""
+    return line.rstrip(" ") + ("" if line.endswith("-") else " ") + rest.lstrip(" ")

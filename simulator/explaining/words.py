@@ -7,7 +7,7 @@ has the name that its Go function has.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from simulator import labels
 from simulator.explaining.search import Candidate
@@ -120,6 +120,8 @@ _ADVICE: Final[Mapping[str, str]] = {
     "new_driver_manager": "Mend the kubeconfig, or run in a pod with a service account.",
 }
 
+_HOST_DRIVER_STAYS: Final = "Remove the host's driver: as long as it is there each run in this pod ends so, whatever the operator's settings and the labels say."
+
 _DOING: Final[Mapping[str, str]] = {
     "is_host_driver": "is about to give way to the host's driver",
     "disable_containerized_driver": "is setting the driver's label to pre-installed",
@@ -156,27 +158,27 @@ class Account(NamedTuple):
     advice: tuple[str, ...]
 
 
-def accounts(candidates: Sequence[Candidate], *, from_beginning: bool) -> tuple[Account, ...]:
-    """The stories, releases that tell the same one together."""
+def accounts(candidates: Sequence[Candidate], *, from_beginning: bool, daemonset: str = "") -> tuple[Account, ...]:
+    """The stories, releases that tell the same one together. `daemonset`: whose init container it was, "" for the driver's."""
     stories: dict[tuple[object, ...], list[Candidate]] = {}
     for candidate in candidates:
-        told = tuple(_decided(candidate))
-        stories.setdefault((candidate.exit_code, told, tuple(state(candidate))), []).append(candidate)
-    return tuple(_account(each, from_beginning=from_beginning) for each in stories.values())
+        told = tuple(_decided(candidate, daemonset))
+        stories.setdefault((candidate.exit_code, told, tuple(state(candidate, daemonset))), []).append(candidate)
+    return tuple(_account(each, daemonset, from_beginning=from_beginning) for each in stories.values())
 
 
-def _account(told: Sequence[Candidate], *, from_beginning: bool) -> Account:
+def _account(told: Sequence[Candidate], daemonset: str, *, from_beginning: bool) -> Account:
     first = told[0]
-    decided = tuple(_decided(first))
+    decided = tuple(_decided(first, daemonset))
     if not from_beginning:
         decided = ("The log begins in the middle: what was decided before its first line is a guess.", *decided)
     return Account(
         tuple(dict.fromkeys(each.release for each in told)),
         first.exit_code,
         decided,
-        tuple(state(first)),
+        tuple(state(first, daemonset)),
         _next(first),
-        tuple(_advice(first)),
+        tuple(_advice(first, daemonset)),
     )
 
 
@@ -188,35 +190,39 @@ def sentence(decision: Decision) -> str:
     """A decision in words, "" for one that tells nobody anything."""
     answer, _, cause = decision.answer.partition(": ")
     text = _SENTENCES.get((_step(decision), answer), "").format(subject=decision.subject)
-    return f"{text} Cause: {cause}" if text and cause and answer == "failed" else text
+    return f"{text} Cause: {_in_a_line(cause)}" if text and cause and answer == "failed" else text
 
 
-def _decided(candidate: Candidate) -> Iterator[str]:
+def _in_a_line(cause: str) -> str:
+    """An error's text: its lines once each, without their white space."""
+    return "; ".join(dict.fromkeys(" ".join(line.split()) for line in cause.splitlines() if line.strip()))
+
+
+def _decided(candidate: Candidate, daemonset: str) -> Iterator[str]:
     told = set()
     for decision in candidate.decisions:
         text = sentence(decision)
+        if daemonset and (_step(decision), decision.answer) == ("disable_containerized_driver", "done"):
+            text = "So it gave way: the node's driver label became pre-installed."
         if text and text not in told:
             told.add(text)
             yield text
 
 
-def state(candidate: Candidate) -> Iterator[str]:
+def state(candidate: Candidate, daemonset: str = "") -> Iterator[str]:
     """How the run left the node, or has made it so far."""
-    yield from _labels(candidate.effects)
+    yield from _labels(candidate.effects, daemonset)
     yield _cordon(candidate)
     yield from _host(candidate)
 
 
-def _labels(effects: Effects) -> Iterator[str]:
-    operands = ""
-    for patch in effects.patches:
-        changed: Mapping[str, str] = patch.get("metadata", {}).get("labels", {})
-        if changed.get(labels.DRIVER) == labels.PRE_INSTALLED:
-            yield f"{labels.DRIVER} is {labels.PRE_INSTALLED}: the driver's pod goes from this node."
-        elif changed:
-            paused = any(labels.PAUSED in value for value in changed.values())
-            operands = "paused" if paused else (operands and "restored") or "set"
-    match operands:
+def _labels(effects: Effects, daemonset: str) -> Iterator[str]:
+    follows = (
+        f"the driver DaemonSet has no pod here; {daemonset}'s pod stays." if daemonset else "the driver's pod goes from this node."
+    )
+    if any(_changed(patch).get(labels.DRIVER) == labels.PRE_INSTALLED for patch in effects.patches):
+        yield f"{labels.DRIVER} is {labels.PRE_INSTALLED}: {follows}"
+    match operands_after(effects):
         case "paused":
             yield "The operands are paused: their labels hold paused-for-driver-upgrade, their pods do not run here."
         case "restored":
@@ -225,6 +231,22 @@ def _labels(effects: Effects) -> Iterator[str]:
             yield "The operands' labels were set back from what the run had read."
         case _:
             yield "The run has not changed the operands' labels."
+
+
+def _changed(patch: Mapping[str, Any]) -> Mapping[str, str]:
+    changed: Mapping[str, str] = patch.get("metadata", {}).get("labels", {})
+    return changed
+
+
+def operands_after(effects: Effects) -> str:
+    """How a run left the operands' labels: "paused", "restored", "set" back to what it had read, "" if it changed none."""
+    operands = ""
+    for patch in effects.patches:
+        changed = _changed(patch)
+        if changed and changed.get(labels.DRIVER) != labels.PRE_INSTALLED:
+            paused = any(labels.PAUSED in value for value in changed.values())
+            operands = "paused" if paused else (operands and "restored") or "set"
+    return operands
 
 
 def _cordon(candidate: Candidate) -> str:
@@ -278,11 +300,11 @@ def _next(candidate: Candidate) -> str:
             )
 
 
-def _advice(candidate: Candidate) -> Iterator[str]:
+def _advice(candidate: Candidate, daemonset: str) -> Iterator[str]:
     said = set()
     failed = [each for each in candidate.decisions if each.answer.partition(": ")[0] in {"failed", "panicked"}]
     if any(_step(each) == "is_host_driver" and each.answer == "yes" for each in candidate.decisions):
-        yield _ADVICE["is_host_driver"]
+        yield _HOST_DRIVER_STAYS if daemonset else _ADVICE["is_host_driver"]
     for decision in failed:
         text = _ADVICE.get(_step(decision), "").format(subject=decision.subject)
         if text and text not in said:

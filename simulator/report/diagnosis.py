@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from simulator import labels
 from simulator.diagnosing.commands import HOST, Command
 from simulator.diagnosing.finding import KINDS, Finding, Kind
 from simulator.explaining.explanation import Explanation
+from simulator.explaining.words import operands_after
 from simulator.report.explanation import explanation_document, explanation_lines
 from simulator.report.prediction import escaped
 from simulator.snapshot.bundle import Bundle
@@ -51,13 +53,13 @@ def diagnosis_lines(diagnosis: Diagnosis) -> Iterator[str]:
     for name, lines in _happened(diagnosis):
         yield ""
         yield f"what happened, by the log of {name}:"
-        yield from (f"  {line}" for line in lines)
+        yield from (part for line in lines for part in _wrapped(line))
     for number, finding in enumerate(diagnosis.findings, 1):
         yield ""
         yield f"{number}. {finding.kind}: {finding.what}"
         yield from _paragraph("why", finding.why)
         yield from _paragraph("seen", "; ".join(finding.evidence))
-        yield from _mend(finding.commands)
+        yield from _mend(finding)
         yield from _paragraph("risk", finding.risk)
         yield from _paragraph("source", source(KINDS[finding.kind]))
     if diagnosis.findings:
@@ -77,7 +79,19 @@ def _happened(diagnosis: Diagnosis) -> Iterator[tuple[str, list[str]]]:
         releases = list(dict.fromkeys(candidate.release for candidate in explanation.candidates))
         if releases and diagnosis.release not in releases:
             lines.append(f"The node is judged for {diagnosis.release}, which does not print this; `--release {releases[-1]}` does.")
+        lines += _out_of_step(explanation, diagnosis.bundle)
         yield name, lines
+
+
+def _out_of_step(explanation: Explanation, bundle: Bundle) -> Iterator[str]:
+    """Where a log and the node as it was saved tell of different times."""
+    node = bundle.scenario.world.cluster.node
+    left = {operands_after(candidate.effects) for candidate in explanation.candidates}
+    is_paused = node is not None and any(labels.PAUSED in value for value in node.labels.values())
+    if left in ({"restored"}, {"set"}) and is_paused:
+        yield "The node as it was saved has operands that are paused: it was saved before this log ended, or a run has begun since."
+    elif left == {"paused"} and node is not None and not is_paused:
+        yield "The node as it was saved has no operand that is paused: it was saved before this log, or somebody has restored them since."
 
 
 def _paragraph(word: str, text: str) -> Iterator[str]:
@@ -87,7 +101,24 @@ def _paragraph(word: str, text: str) -> Iterator[str]:
     )
 
 
-def _mend(commands: Sequence[Command]) -> Iterator[str]:
+def _wrapped(line: str) -> Iterator[str]:
+    """A line of an explanation, indented as it is."""
+    indent = "  " + " " * (len(line) - len(line.lstrip(" ")))
+    yield from textwrap.wrap(
+        line.strip(" "),
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+
+
+def _mend(finding: Finding) -> Iterator[str]:
+    commands: Sequence[Command] = finding.commands
+    if finding.mended_with:
+        yield f"   mend:   the commands of {finding.mended_with} mend this, too"
+        return
     if not commands:
         yield "   mend:   no command that is sure to be right here"
         return
@@ -117,8 +148,13 @@ def diagnosis_markdown(diagnosis: Diagnosis) -> str:
     for finding in diagnosis.findings:
         out.append(f"### {finding.kind}\n\n{escaped(finding.what)} {escaped(finding.why)}")
         out.append("\n".join(f"- seen: {escaped(fact)}" for fact in finding.evidence))
-        commands = "\n".join(line.removeprefix("     ") for line in _mend(finding.commands) if line.startswith("     "))
-        out.append(f"```sh\n{commands}\n```" if commands else "No command is sure to be right here.")
+        commands = "\n".join(line.removeprefix("     ") for line in _mend(finding) if line.startswith("     "))
+        none = (
+            f"The commands of {finding.mended_with} mend this, too."
+            if finding.mended_with
+            else "No command is sure to be right here."
+        )
+        out.append(f"```sh\n{commands}\n```" if commands else none)
         out.append(f"Risk: {escaped(finding.risk)}")
         out.append(f"Source: {escaped(source(KINDS[finding.kind]))}")
     for word, sentences in (("Not seen", diagnosis.bundle.unseen), ("Assumed", diagnosis.bundle.assumed)):
@@ -158,6 +194,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
             {"on": command.on, "text": command.text, "argv": list(command.argv), "stdin": command.stdin}
             for command in finding.commands
         ],
+        "mended_with": finding.mended_with,
         "risk": finding.risk,
         "upstream": kind.upstream,
         "releases": list(kind.releases),

@@ -25,7 +25,7 @@ def _lines(found: Explanation) -> Iterator[str]:
     if not found.fits:
         yield from _nothing_fits(found)
         return
-    told = accounts(found.candidates, from_beginning=found.from_beginning)
+    told = accounts(found.candidates, from_beginning=found.from_beginning, daemonset=found.daemonset)
     for index, account in enumerate(told[:_MOST_ACCOUNTS]):
         if index:
             yield ""
@@ -68,7 +68,7 @@ def _nothing_fits(found: Explanation) -> Iterator[str]:
 def explanation_document(found: Explanation, form: int) -> dict[str, Any]:
     """For programs. What the log says is told without what looks like a secret."""
     departure = found.departure
-    told = accounts(found.candidates, from_beginning=found.from_beginning)
+    told = accounts(found.candidates, from_beginning=found.from_beginning, daemonset=found.daemonset)
     document = {
         "format": form,
         "fits": found.fits,

@@ -123,6 +123,19 @@ def test_a_bundles_logs_are_explained(capsys, tmp_path):
     assert "v0.10.0" in {candidate["release"] for candidate in happened["candidates"]}
 
 
+@pytest.mark.parametrize(("deployed", "stays"), [("driver", False), ("vfio-manager", True)])
+def test_a_log_is_explained_for_the_nodes_own_daemonset(capsys, tmp_path, deployed, stays):
+    """vfio-manager's pod stays on the node, whatever the driver's label says."""
+    labels = f"{{nvidia.com/gpu.present: 'true', nvidia.com/gpu.deploy.{deployed}: 'true'}}"
+    (tmp_path / "node.yaml").write_text(f"apiVersion: v1\nkind: Node\nmetadata: {{name: gpu-7, labels: {labels}}}\n")
+    world = make_world(load_host("runfile-580"), env={"NODE_NAME": "gpu-7"})
+    (tmp_path / "driver-manager.log").write_text(log_text(simulate(world), START))
+    main(["diagnose", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert ("vfio-manager's pod stays" in " ".join(out.split())) is stays
+    assert ("driver.enabled=false" in out) is not stays
+
+
 def test_bad_input_is_one_message(capsys, tmp_path):
     """A path to nothing, and a world that is none."""
     assert main(["diagnose", str(tmp_path / "nowhere")]) == 2

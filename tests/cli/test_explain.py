@@ -88,6 +88,14 @@ def test_bytes_that_are_no_text_are_no_traceback(capsys, log):
     assert call(capsys, "explain", str(log))[0] == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_log_may_be_as_powershell_saves_it(capsys, log, encoding):
+    """UTF-16, or UTF-8 with a byte order mark."""
+    plain = call(capsys, "explain", str(log))
+    log.write_bytes(log.read_text().replace("\n", "\r\n").encode(encoding))
+    assert call(capsys, "explain", str(log)) == plain
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "line",

@@ -69,6 +69,30 @@ _READY = {"containerStatuses": [{"name": "main", "ready": True, "state": {"runni
 _INITIALIZING = {"initContainerStatuses": [{"name": "k8s-driver-manager", "state": {"running": {}}}]}
 
 
+_FAILING = {
+    "initContainerStatuses": [
+        {
+            "name": "k8s-driver-manager",
+            "ready": False,
+            "restartCount": 11,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}},
+        }
+    ]
+}
+
+
+def driver_pod_that_fails(*, ready=False):
+    """The driver's pod, whose init container was started again and again."""
+    (status,) = _FAILING["initContainerStatuses"]
+    return _driver_pod({"initContainerStatuses": [{**status, "ready": ready}]})
+
+
+def training(name, **fields):
+    """A pod that asks for a GPU."""
+    return Pod("ml", name, owner=Owner("ReplicaSet", "app"), containers=(Container({"nvidia.com/gpu": "1"}),), **fields)
+
+
 def _driver_pod(status, label=labels.DRIVER, app="nvidia-driver-daemonset"):
     return Pod(
         "gpu-operator", "driver-x", {"app": app}, node_selector={label: "true"}, owner=Owner("DaemonSet", "driver"), status=status
@@ -99,6 +123,17 @@ def _without_modules(*names):
 
 
 AILING = {
+    # --- what everything else waits for
+    "held": Ailing(
+        bundle(
+            "container-driver-loaded",
+            "bare",
+            annotations=_ON,
+            host_fields={"modules": lambda host: tuple(replace(module, users=1, pods=("ml/train",)) for module in host.modules)},
+            pods=(_driver_pod(_FAILING), training("train")),
+        ),
+        ("driver-held", "init-container-fails"),
+    ),
     # --- the host's own driver
     "label-without-driver": Ailing(bundle(labels={labels.DRIVER: "pre-installed"}), ("pre-installed-without-driver",)),
     "label-without-driver-of-script": Ailing(
@@ -144,7 +179,6 @@ AILING = {
         bundle(env={"NODE_LABEL_FOR_GPU_POD_EVICTION": "nvidia.com/dra-kubelet-plugin"}), ("eviction-label-missing",)
     ),
     # --- the upgrade controller, and who cordoned
-    "failed": Ailing(bundle(labels={labels.UPGRADE_STATE: "upgrade-failed"}, annotations=_ON), ("upgrade-failed",)),
     "state-without-controller": Ailing(bundle(labels={labels.UPGRADE_STATE: "drain-required"}), ("upgrade-state-stale",)),
     "state-that-is-none": Ailing(bundle(labels={labels.UPGRADE_STATE: "upgrading"}, annotations=_ON), ("upgrade-state-stale",)),
     "annotation-without-driver": Ailing(
@@ -336,7 +370,15 @@ AILING = {
     ),
 }
 """Name -> node."""
+TOLD_ONLY = frozenset({"upgrade-failed", "init-container-fails"})
+"""Kinds that mend themselves once something else is mended."""
 WITHOUT_COMMANDS = {
+    "failed": Ailing(bundle(labels={labels.UPGRADE_STATE: "upgrade-failed"}, annotations=_ON), ("upgrade-failed",)),
+    "failing": Ailing(bundle("clean", "bare", pods=(_driver_pod(_FAILING),)), ("init-container-fails",)),
+    "kept-by-a-finalizer": Ailing(
+        bundle(pods=(_job("nb", terminating=True, termination=None, finalizers=("example.com/block",)),)),
+        ("pod-stuck-terminating",),
+    ),
     "image-on-passthrough": Ailing(bundle("fedora-atomic-nvidia", "passthrough"), ("host-driver-blocks-vfio",)),
     "held-by-the-host": Ailing(
         bundle(

@@ -20,7 +20,16 @@ from simulator.scenario import Scenario, load_cluster, load_host, make_world, na
 from simulator.snapshot.bundle import Bundle
 from simulator.snapshot.node import HOST_UNSEEN
 from simulator.world import followed_by
-from tests.diagnosing.ailing import AILING, CLEAN_PAIRS, NODE, WITHOUT_COMMANDS, bundle
+from tests.diagnosing.ailing import (
+    AILING,
+    CLEAN_PAIRS,
+    NODE,
+    TOLD_ONLY,
+    WITHOUT_COMMANDS,
+    bundle,
+    driver_pod_that_fails,
+    training,
+)
 from tests.diagnosing.mending import mended
 
 
@@ -40,7 +49,8 @@ def test_what_is_left_over_is_found_and_nothing_else(name):
         assert finding.risk.endswith(".")
         assert finding.evidence
         assert all(finding.evidence)
-        assert bool(finding.commands) == (name in AILING)
+        assert bool(finding.commands) == (name in AILING and finding.kind not in TOLD_ONLY and not finding.mended_with)
+        assert finding.mended_with in {"", *kinds(found)}
 
 
 @pytest.mark.parametrize("name", AILING)
@@ -49,6 +59,8 @@ def test_its_commands_mend_it_and_leave_nothing_new(name):
     ailing = AILING[name]
     found = diagnose(ailing.bundle, ailing.release)
     for finding in found:
+        if finding.kind in TOLD_ONLY or finding.mended_with:
+            continue
         after = kinds(diagnose(mended(ailing.bundle, finding.commands, ailing.release), ailing.release))
         assert finding.kind not in after
         assert set(after) <= set(kinds(found)), after
@@ -153,6 +165,85 @@ def test_who_is_told_to_go_is_not_invisible():
     assert kinds(diagnose(holding(node_selector=SITE), "v0.10.0")) == ("gpu-user-invisible",)
     assert kinds(diagnose(holding(owner=daemon, node_selector={labels.DCGM: "true"}), "v0.10.0")) == ()
     assert kinds(diagnose(holding(owner=daemon, node_selector={"other": "true"}), "v0.10.0")) == ("gpu-user-invisible",)
+
+
+def test_the_cordon_is_lifted_in_one_finding():
+    """Who pauses and cordons is told twice; one of them has what mends both."""
+    for ailing in AILING.values():
+        told = [command for finding in diagnose(ailing.bundle, ailing.release) for command in finding.commands]
+        assert sum("uncordon" in command.argv for command in told) <= 1
+
+
+def test_a_pod_that_a_finalizer_keeps_is_not_to_be_forced():
+    """It is named; a pod beside it that none keeps is told as before."""
+    kept = training("kept", terminating=True, termination=None, finalizers=("example.com/block",))
+    stuck = training("stuck", terminating=True, termination=None)
+    (finding,) = diagnose(bundle(pods=(kept, stuck)))
+    assert [command.argv[5] for command in finding.commands] == ["stuck"]
+    assert "example.com/block" in finding.why
+    assert "waits until it is gone" in finding.why
+    (finding,) = diagnose(bundle(pods=(kept,), annotations={labels.UPGRADE_ANNOTATION: "true"}))
+    assert "evicts nobody" in finding.why
+    assert "waits until it is gone" not in finding.why
+
+
+def held_by(*pods, **fields):
+    """A node on which driver-manager fails, since pods hold the modules, and nobody evicts them."""
+    names = tuple(pod.full_name for pod in pods)
+    users = {"modules": lambda host: tuple(replace(module, users=len(names), pods=names) for module in host.modules)}
+    return bundle(
+        "container-driver-loaded",
+        "bare",
+        annotations={labels.UPGRADE_ANNOTATION: "true"},
+        host_fields=users,
+        pods=(driver_pod_that_fails(), *pods),
+        **fields,
+    )
+
+
+def test_what_makes_everything_else_heal_is_told_first():
+    """The pod that holds the driver; where it was told to go already without a command."""
+    leaving = training("nb", terminating=True, termination=None, finalizers=("example.com/block",))
+    failed = {labels.UPGRADE_STATE: "upgrade-failed", labels.DCGM: labels.PAUSED}
+    found = diagnose(held_by(training("train"), leaving, labels=failed, unschedulable=True))
+    assert kinds(found) == (
+        "driver-held",
+        "init-container-fails",
+        "operands-paused",
+        "upgrade-failed",
+        "cordon-of-upgrade-controller",
+        "pod-stuck-terminating",
+    )
+    first, fails, paused, given_up, cordon, _ = found
+    assert [command.argv[5] for command in first.commands] == ["train"]
+    assert "exit code 1" in fails.what
+    assert "11 restarts" in fails.what
+    assert "fails, and restores them in its clean-up" in paused.why
+    assert "Ready" in given_up.why
+    assert "Ready" in cordon.why
+
+
+def test_a_holder_without_which_the_run_fails_as_well_is_not_told():
+    """A process of the host's holds the driver, too."""
+    pod = training("train")
+    node = held_by(pod)
+    world = node.scenario.world
+    modules = tuple(replace(module, pods=()) if module.name == "nvidia_uvm" else module for module in world.host.modules)
+    held = replace(node, scenario=replace(node.scenario, world=replace(world, host=replace(world.host, modules=modules))))
+    assert kinds(diagnose(node)) == ("driver-held", "init-container-fails")
+    assert kinds(diagnose(held)) == ("init-container-fails",)
+
+
+def test_a_container_that_fails_where_the_model_succeeds_is_told_so():
+    """What makes it fail was not seen; a pod whose container has ended well since fails no more."""
+    node = bundle("clean", "bare", pods=(driver_pod_that_fails(),))
+    (finding,) = diagnose(node)
+    assert "would succeed" in finding.why
+    assert "was not seen" in finding.why
+    assert "kubectl logs" in finding.why
+    (told,) = diagnose(replace(node, logs={"gpu-operator/driver-x/k8s-driver-manager": "x"}))
+    assert "told above" in told.why
+    assert diagnose(bundle("clean", "bare", pods=(driver_pod_that_fails(ready=True),))) == ()
 
 
 def test_an_image_without_chroot_asks_nobody():

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import textwrap
 import time
+from dataclasses import replace
 
 import pytest
 
+from simulator import labels
 from simulator import messages as m
 from simulator.explaining.explanation import explain
 from simulator.report.text import log_text
 from simulator.runners.simulated import START, simulate
-from simulator.scenario import load_host, make_world
+from simulator.scenario import load_cluster, load_host, make_world
 
 FOREIGN = (
     '{"level":"info","msg":"reconciling"}\n',
@@ -57,18 +59,85 @@ DRESSES = {
     "docker's json-file": lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-01-01T00:00:00Z"}),
     "colours": colours,
     "carriage returns": lambda line: f"{line}\r",
+    "a quote": lambda line: f"> {line}".rstrip(),
+    "an indent": lambda line: f"    {line}".rstrip(),
+    "syslog": lambda line: f"Jun {len(line) % 30 + 1:2} 03:40:{len(line) % 60:02} gpu-1 k8s-driver-manager[2210]: {line}",
+    "stern": lambda line: f"nvidia-driver-daemonset-tt5p2 k8s-driver-manager {line}",
+    "Loki's JSON": lambda line: json.dumps({"line": line, "timestamp": "2026-06-10T03:40:00.000000000Z"}),
+    "journald's JSON": lambda line: json.dumps({"MESSAGE": line, "PRIORITY": "6"}),
+    "a quote of syslog": lambda line: f"> 2026-06-10T03:40:{len(line) % 60:02}+02:00 gpu-1 containerd[7]: {line}",
     "hard wrapping": lambda line: "\n".join(line[at : at + 80] for at in range(0, len(line), 80)),
     "soft wrapping": lambda line: textwrap.fill(line, 100, break_on_hyphens=False),
     "other containers' lines": lambda line: f"{FOREIGN[len(line) % len(FOREIGN)]}{line}",
 }
 
 
+@pytest.fixture(scope="module")
+def guidance():
+    """A message of many lines, some of them blank: what v0.11.0 says where the upgrade policy keeps it from evicting."""
+    cluster = load_cluster("container-node", "gpu-1")
+    upgraded = replace(cluster, node=replace(cluster.node, annotations={labels.UPGRADE_ANNOTATION: "true"}))
+    world = make_world(load_host("ubuntu-24.04-headless-580-open"), upgraded, env={"NODE_NAME": "gpu-1"})
+    outcome = simulate(world, "v0.11.0")
+    text = log_text(outcome, START)
+    assert "Cleanup guidance" in text
+    return text
+
+
 @pytest.mark.parametrize("dress", DRESSES)
-def test_what_a_log_is_dressed_in_does_not_matter(busy, dress):
+@pytest.mark.parametrize("log", ["busy", "guidance"])
+def test_what_a_log_is_dressed_in_does_not_matter(request, log, dress):
     """The same flows as of the plain log."""
-    dressed = "".join(f"{DRESSES[dress](line)}\n" for line in busy.splitlines())
-    assert found(dressed) == found(busy)
-    assert ("v0.12.0", 1) in found(busy)
+    plain = request.getfixturevalue(log)
+    dressed = "".join(f"{DRESSES[dress](line)}\n" for line in plain.splitlines())
+    assert found(dressed) == found(plain)
+    assert len(found(plain)) == 1
+
+
+@pytest.mark.parametrize("width", [60, 70, 100, 120])
+@pytest.mark.parametrize("log", ["busy", "guidance"])
+def test_a_log_may_be_wrapped_between_words(request, log, width):
+    """As `fold -s` does, which keeps the space that it breaks at, and as an editor does, which drops it and breaks after hyphens."""
+    plain = request.getfixturevalue(log)
+    filled = "".join(f"{textwrap.fill(line, width)}\n" for line in plain.splitlines())
+    folded = "".join(f"{part}\n" for line in plain.splitlines() for part in folds(line, width))
+    assert found(filled) == found(folded) == found(plain)
+
+
+def folds(line, width):
+    """The parts that `fold -s` makes of a line."""
+    while len(line) > width:
+        at = line.rfind(" ", 0, width) + 1 or width
+        yield line[:at]
+        line = line[at:]
+    yield line
+
+
+def test_a_line_that_names_another_container_is_that_containers(busy):
+    """Whatever it says; and so is what kubectl says about a container that has not begun."""
+    prefix = "[pod/nvidia-driver-daemonset-c6b9x/"
+    complaint = 'Error from server (BadRequest): container "nvidia-driver-ctr" in pod "x" is waiting to start: PodInitializing'
+    own = "".join(f"{prefix}k8s-driver-manager] {line}\n" for line in busy.splitlines())
+    for other in (complaint, "evicting pod default/other", "rmmod: ERROR: Module nvidia is in use"):
+        assert found(f"{own}{prefix}nvidia-driver-ctr] {other}\n") == found(busy)
+    assert found(f"{busy}{complaint}\n") == found(busy)
+
+
+def test_a_line_that_another_one_ran_into_is_no_prefix(busy):
+    """What stands once in front of a line of the log's is not taken from the others."""
+    lines = busy.splitlines(keepends=True)
+    glued = "".join((*lines[:5], "evicting pod default/other", *lines[5:], "evicting pod default/other\n"))
+    assert explain(glued).departure.text == "evicting pod default/other"
+
+
+def test_a_text_in_which_nothing_fits_is_given_up_soon(busy):
+    """In any order, of whatever other program: the runs that are tried are few."""
+    lines = busy.splitlines(keepends=True)
+    bare = [line.partition("msg=")[2] or line for line in lines]
+    for text in (lines[2:] + lines[:2], bare, lines[1::2], [json.dumps({"said": line}) + "\n" for line in lines]):
+        begun = time.process_time()
+        assert not explain("".join(text)).fits
+        assert time.process_time() - begun < 3
 
 
 def test_a_log_without_its_end_has_no_exit_code(busy):

@@ -14,7 +14,7 @@ from tests.explaining.test_explanation import log_of
 def told(text):
     """The first account of a log."""
     explained = explain(text)
-    return accounts(explained.candidates, from_beginning=explained.from_beginning)[0]
+    return accounts(explained.candidates, from_beginning=explained.from_beginning, daemonset=explained.daemonset)[0]
 
 
 def test_every_sentence_is_of_a_step_that_is_noted():
@@ -67,3 +67,29 @@ def test_what_has_no_sentence_is_silent(decision):
 def test_the_cause_of_a_failure_is_told():
     """As the log has it."""
     assert "EOF" in sentence(Decision("cordon_node", "", "failed: EOF"))
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "[pod/nvidia-vfio-manager-6kq2v/k8s-driver-manager] ",
+        "nvidia-vfio-manager-6kq2v k8s-driver-manager ",
+        "nvidia-vfio-manager-6kq2v › k8s-driver-manager | ",
+    ],
+)
+def test_a_pod_of_vfio_manager_stays_on_its_node(prefix):
+    """The label pre-installed stops the driver DaemonSet only, and no setting of the operator helps."""
+    log = log_of("ubuntu-24.04-driver-580-open", "v0.11.0")[0]
+    plain, named = told(log), told("".join(f"{prefix}{line}\n" for line in log.splitlines()))
+    assert named.releases == plain.releases
+    assert any("driver's pod goes" in text for text in plain.state)
+    assert not any("driver's pod goes" in text for text in named.state)
+    assert any("vfio-manager's pod stays" in text for text in named.state)
+    assert any("driver.enabled=false" in text for text in plain.advice)
+    assert not any("driver.enabled=false" in text for text in named.advice)
+
+
+def test_a_cause_is_told_in_a_line():
+    """Each of its lines once, without tabs."""
+    decision = Decision("unload_driver", "", "failed: busy\nbusy\n\tagain")
+    assert sentence(decision).endswith("Cause: busy; again")

@@ -85,6 +85,29 @@ def test_a_log_of_another_release_is_told():
     assert "`--release v0.8.1`" in line
 
 
+def test_a_log_that_is_not_of_the_time_of_the_node_is_told():
+    """Operands that the run restored are paused; operands that it paused are not."""
+    log = log_text(simulate(CASES["held"].bundle.scenario.world, "v0.11.0"), START)
+    restored = {"manager.log": explain(log)}
+    paused = {"manager.log": explain(log[: log.index("Rescheduling all GPU clients")].rpartition("\n")[0] + "\n")}
+
+    def said(name, happened):
+        return [line for line in diagnosis_lines(replace(diagnosis(name), happened=happened)) if "node as it was saved" in line]
+
+    assert any("operands that are paused" in line for line in said("cordon-of-driver-manager", restored))
+    assert any("no operand that is paused" in line for line in said("blank", paused))
+    assert not said("blank", restored)
+    assert not said("cordon-of-driver-manager", paused)
+
+
+def test_a_finding_that_another_one_mends_says_so():
+    """In all three forms."""
+    found = diagnosis("cordon-of-driver-manager")
+    assert any("the commands of operands-paused mend this" in line for line in diagnosis_lines(found))
+    assert "The commands of operands-paused mend this, too." in diagnosis_markdown(found)
+    assert [finding["mended_with"] for finding in diagnosis_document(found)["findings"]] == ["", "operands-paused"]
+
+
 def test_a_fact_cannot_begin_a_line_of_the_page():
     """A new line in a setting is shown, not made."""
     found = diagnosis("policy-not-seen")
@@ -95,12 +118,11 @@ def test_a_fact_cannot_begin_a_line_of_the_page():
 
 def test_no_line_of_prose_is_too_long():
     """Commands are not wrapped; the rest is."""
-    for name in CASES:
-        found = diagnosis(name)
+    for found in (*map(diagnosis, CASES), told("held", "v0.11.0")):
         commands = {command.text for finding in found.findings for command in finding.commands}
-        told = {finding.what for finding in found.findings}
+        sentences = {finding.what for finding in found.findings}
         long = [line for line in diagnosis_lines(found) if len(line) > 112 and line.strip() not in commands]
-        assert not [line for line in long if re.sub(r"^\d+\. [a-z0-9-]+: ", "", line) not in told]
+        assert not [line for line in long if re.sub(r"^\d+\. [a-z0-9-]+: ", "", line) not in sentences]
 
 
 def test_a_source_names_the_releases():
