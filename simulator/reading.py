@@ -54,6 +54,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = likely[:3]
     if close:
         return "did you mean " + " or ".join(close) + "?"
+    if not names:
+        return "there is none"
     return "known: " + ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
-from simulator.clock import VirtualClock
+import pytest
+
+from simulator.clock import MOST_AT_ONCE, VirtualClock
+from simulator.reading import InputError
 
 
 def test_a_sleep_jumps_to_its_end():
@@ -67,3 +70,27 @@ def test_a_wait_ends_when_it_is_ready():
     assert (clock.now, seen) == (7, ["ready", "also due"])
     assert clock.wait(4, lambda: True)
     assert clock.now == 7
+
+
+def test_causes_that_take_no_time_and_never_end_are_an_error():
+    """Two that answer one another at once would hold the clock for ever."""
+    clock = VirtualClock()
+
+    def flip():
+        clock.plan(clock.now, flip)
+
+    clock.plan(2_000_000_000, flip)
+    with pytest.raises(InputError, match=r"time stands still at 2s: 100000 events at one moment") as raised:
+        clock.sleep(10**12)
+    assert "let one of them take time" in str(raised.value)
+    assert clock.now == 2_000_000_000
+
+
+def test_as_many_events_as_are_allowed_at_one_moment_happen():
+    """The count begins anew with each moment."""
+    clock, seen = VirtualClock(), []
+    for moment in (1, 2):
+        for _ in range(MOST_AT_ONCE):
+            clock.plan(moment, lambda: seen.append(clock.now))
+    clock.sleep(5)
+    assert (seen.count(1), seen.count(2)) == (MOST_AT_ONCE, MOST_AT_ONCE)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reading import InputError, parse_document, parse_documents
+from simulator.reading import InputError, nearest, parse_document, parse_documents
 
 
 @pytest.mark.parametrize("value", ["!!bool x", "!!int ''", "!!float ''", "!!float x", "[!!bool x]", "{!!bool x: y}"])
@@ -44,3 +44,8 @@ def test_several_documents_in_one_file():
     assert parse_documents("", "f.yaml") == []
     with pytest.raises(InputError, match="no valid YAML"):
         parse_documents("a: 1\n---\n{", "f.yaml")
+
+
+def test_the_mend_where_nothing_is_known():
+    """No list of nothing."""
+    assert nearest("nvidia-*", ()) == "there is none"

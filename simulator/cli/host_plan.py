@@ -51,7 +51,7 @@ def _host(reference: str) -> tuple[HostSpec, tuple[str, ...]]:
     if reference in names("hosts"):
         return load_host(reference), ()
     path = Path(reference)
-    if path.suffix in {".yaml", ".yml", ".json"} or not path.exists():
+    if not reference or path.suffix in {".yaml", ".yml", ".json"} or not path.exists():
         place = read_document(find(reference, "hosts", "host"))
         if place.has("host"):
             return read_scenario(place, path.parent).world.host, ()

@@ -1,6 +1,6 @@
 """A node over time: what happens to it while a chart of the GPU Operator runs on it and people do things.
 
-A story names a host, a chart and steps; `fixtures/stories` has some by name. The timeline has lanes: people, host,
+A story names a host, a chart and steps; docs/node.md says how one is written. The timeline has lanes: people, host,
 driver-manager, kubelet, labels, GPU drivers, allocatable.
 
 Example:
@@ -20,11 +20,12 @@ from simulator.node.timeline import LANES
 from simulator.reading import printable
 from simulator.report.node_page import page
 from simulator.report.node_story import document, mermaid, table
+from simulator.scenario import names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("story", metavar="STORY", help="a named story, or a story file")
+    parser.add_argument("story", metavar="STORY", help=f"a story file, or one of {', '.join(names('stories'))}")
     parser.add_argument("--lane", choices=LANES, action="append", help="of the text: only this lane; may be repeated")
     parser.add_argument("-o", "--output", choices=("text", "json", "mermaid", "html"), default="text", help="form (default text)")
 

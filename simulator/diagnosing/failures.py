@@ -10,8 +10,10 @@ from simulator.diagnosing.commands import delete_pod
 from simulator.diagnosing.finding import Finding
 from simulator.diagnosing.gpu_operator import UPGRADE_FAILED
 from simulator.diagnosing.pods import is_daemon, uses_gpu
-from simulator.diagnosing.situation import MANAGER, Failure, Situation, is_finished
+from simulator.diagnosing.situation import Situation, is_finished
 from simulator.labels import UPGRADE_STATE
+from simulator.node.pods import DRIVER_MANAGER_CONTAINER
+from simulator.predicting.sight import Failing
 
 _MOST_RESTARTS: Final = 10
 """k8s-operator-libs pkg/upgrade/common_manager.go isDriverPodFailing."""
@@ -47,8 +49,9 @@ def _held(pods: list[Pod], *, is_given_up: bool) -> Finding:
     )
 
 
-def _fails(situation: Situation, failure: Failure, exit_code: int | None) -> Finding:
-    pod, restarts, code = failure
+def _fails(situation: Situation, failure: Failing, exit_code: int | None) -> Finding:
+    restarts, code = failure.restarts, failure.exit_code
+    namespace, _, name = failure.pod.partition("/")
     if exit_code == 0:
         unseen = "" if situation.bundle.is_host_seen else ": nobody looked at the host"
         next_run = f"By what was seen of the node the next run would succeed, so what makes it fail was not seen{unseen}."
@@ -58,15 +61,14 @@ def _fails(situation: Situation, failure: Failure, exit_code: int | None) -> Fin
     if situation.bundle.logs:
         log = "What its log says is told above."
     else:
-        log = f"Its log says why: kubectl logs --namespace {pod.namespace} {pod.name} --container {MANAGER} --previous | dmsim explain -."
+        log = f"Its log says why: kubectl logs --namespace {namespace} {name} --container {DRIVER_MANAGER_CONTAINER} --previous | dmsim explain -."
     counts = situation.is_upgrade_policy_on and restarts > _MOST_RESTARTS
     given_up = f" After more than {_MOST_RESTARTS} restarts the upgrade controller gives the node up." if counts else ""
-    ended = "" if code is None else f", the last time with exit code {code}"
     return Finding(
         "init-container-fails",
-        f"{MANAGER} in {pod.full_name} has failed{ended}, and was started again {restarts} times.",
+        f"{failure}.",
         f"{next_run} {log}{given_up}",
         (),
         "None; the kubelet tries again after a pause that grows to five minutes.",
-        (f"pod {pod.full_name}: restartCount {restarts}", *(() if code is None else (f"last exit code {code}",))),
+        (f"pod {failure.pod}: restartCount {restarts}", *(() if code is None else (f"last exit code {code}",))),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from simulator import labels
 from simulator.clock import VirtualClock
@@ -32,21 +32,10 @@ from simulator.ports import CommandNotFound, Request
 from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.predicting.run import CUSTOM_LABEL, Quiet
+from simulator.predicting.sight import Failing, failing
 from simulator.runners.simulated import simulate
 from simulator.snapshot.bundle import Bundle
 from simulator.trace import Outcome
-
-MANAGER: Final = "k8s-driver-manager"
-"""The name of driver-manager's container, in each DaemonSet."""
-
-
-class Failure(NamedTuple):
-    """driver-manager's container of a pod, as the pod's status tells of it."""
-
-    pod: Pod
-    restarts: int
-    exit_code: int | None
-    """That of the last run that ended; None if it is not told."""
 
 
 class _Unwatched(FakeCluster):
@@ -149,14 +138,9 @@ class Situation:
         return next((pod.full_name for pod in self.driver_pods if _is_initializing(pod)), "")
 
     @property
-    def failures(self) -> tuple[Failure, ...]:
-        """driver-manager's containers that have failed, and have not ended well since."""
-        return tuple(
-            Failure(pod, *_failed(status))
-            for pod in self.driver_pods
-            for status in _statuses(pod, "initContainerStatuses")
-            if status.get("name") == MANAGER and status.get("ready") is not True and any(_failed(status))
-        )
+    def failures(self) -> tuple[Failing, ...]:
+        """driver-manager's containers that fail on the node."""
+        return tuple(found for pod in self.driver_pods if (found := failing(pod)) is not None)
 
     def next_run(self, without: tuple[Pod, ...] = ()) -> Outcome:
         """How the next run ends, by what was seen of the node; or would, if some pods had ended."""
@@ -303,17 +287,6 @@ def is_ready(pod: Pod) -> bool:
     """Does its status say that its containers are ready? A status that was not seen does not."""
     statuses = list(_statuses(pod, "containerStatuses"))
     return bool(statuses) and all(status.get("ready") is True for status in statuses)
-
-
-def _failed(status: Mapping[str, Any]) -> tuple[int, int | None]:
-    """How often a container was started again, and the last exit code that is not 0."""
-    restarts = status.get("restartCount")
-    codes = (
-        ended.get("exitCode")
-        for state in (status.get("state"), status.get("lastState"))
-        if isinstance(state, Mapping) and isinstance(ended := state.get("terminated"), Mapping)
-    )
-    return restarts if isinstance(restarts, int) else 0, next((code for code in codes if isinstance(code, int) and code), None)
 
 
 def is_starting(pod: Pod) -> bool:

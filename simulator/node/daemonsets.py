@@ -125,8 +125,7 @@ class DaemonSets:
 
     def _create(self, each: DaemonSet) -> None:
         store = self.store
-        name = f"{each.name}-{''.join(self._random.choices(_LETTERS, k=5))}"
-        key = f"{self.namespace}/{name}"
+        name, key = self._new_name(each)
         owner = Owner("DaemonSet", each.name)
         store.lives[key] = Life(Pod(self.namespace, name, node_selector=each.selector, owner=owner, termination=None))
         waiting = {"waiting": {"reason": "PodInitializing" if each.containers.init else "ContainerCreating"}}
@@ -172,6 +171,13 @@ class DaemonSets:
                 },
             },
         )
+
+    def _new_name(self, each: DaemonSet) -> tuple[str, str]:
+        """A name that no pod has, and its key."""
+        while True:
+            name = f"{each.name}-{''.join(self._random.choices(_LETTERS, k=5))}"
+            if (key := f"{self.namespace}/{name}") not in self.store.pods:
+                return name, key
 
     def _template(self, each: DaemonSet) -> dict[str, Any]:
         parts = {"initContainers": each.containers.init, "containers": each.containers.main}

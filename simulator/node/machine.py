@@ -40,6 +40,7 @@ NVIDIA: Final = "nvidia"
 _NOT_AT_BOOT: Final = frozenset({NOUVEAU, "vfio_pci", "vfio_pci_core", "vfio", "vfio_iommu_type1", "nvgrace_gpu_vfio_pci"})
 """Modules that are not there again after a boot just because they were before."""
 _VOLATILE: Final = ("/run/", "/sys/", "/proc/")
+_KERNELS_OWN: Final = ("/proc/", "/sys/")
 _KERNEL_S: Final = ("/proc/cmdline", "/proc/sys/")
 """What the bootloader and sysctl bring back."""
 _INITRD: Final = "/boot/initrd.img-"
@@ -91,14 +92,20 @@ class Machine:
     # --- the administrator -----------------------------------------------------------------------------------
 
     def write(self, path: str, text: str) -> None:
-        """A file of the host's gets this text."""
+        """A file of the host's gets this text. Raises InputError where a shell could not write it either."""
+        if f"{path}/".startswith(_KERNELS_OWN):
+            raise InputError("", "", f'"{path}" is the kernel\'s, which takes no file', "write a file of the disk, or of /run")
+        if self.live.tree.directory(container_path(path)) is not None:
+            raise InputError("", "", f'"{path}" is a directory', "name a file in it")
         kept = tuple(file for file in self.spec.files if file.path != path)
         self.spec = replace(self.spec, files=(*kept, File(path, text)))
         self.live.tree.write(container_path(path), text)
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Files, programs, links or whole directories of the host's are gone, if they were there."""
+        """Files, programs, links or whole directories of the host's are gone, if they were there. Raises InputError for the kernel's."""
         for path in paths:
+            if path == "/" or f"{path}/".startswith(_KERNELS_OWN):
+                raise InputError("", "", f'"{path}" cannot be removed', "name files of the disk, or of /run")
 
             def stays(other: str, path: str = path) -> bool:
                 return other != path and not other.startswith(f"{path}/")

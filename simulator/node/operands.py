@@ -48,6 +48,7 @@ from simulator.node.validator.program import (
 from simulator.node.validator.releases import validator
 from simulator.node.vfio_manager import VfioManager
 from simulator.ports import Output, Server, Terminated
+from simulator.reading import InputError
 from simulator.runners.simulated import run_program
 from simulator.runners.vfio import PATH
 from simulator.scenario import IN_POD_ENV
@@ -377,6 +378,14 @@ def driver_manager_env(chart: str, daemonset: str, values: Values, node_name: st
     }
 
 
+def _modelled_since(daemonset: str) -> str:
+    """The first chart from which on driver-manager is modelled in this DaemonSet."""
+    since = ""
+    for chart in CHARTS.values():
+        since = "" if modelled(chart.releases[daemonset]) is None else since or chart.version
+    return since
+
+
 class Operands:
     """What a chart deploys, on this node."""
 
@@ -385,13 +394,20 @@ class Operands:
         self.around = around
 
     def render(self, values: Values) -> list[DaemonSet]:
-        """The DaemonSets for these values (`isStateEnabled`)."""
+        """The DaemonSets for these values (`isStateEnabled`). Raises InputError for one whose driver-manager is not modelled."""
         return [*self._sandbox(values), *self._containers(values)]
 
     def _driver_manager(self, daemonset: str, values: Values) -> tuple[DriverManager, dict[str, str]]:
         around = self.around
-        tag = modelled(self.chart.releases[daemonset])
-        assert tag is not None
+        release = self.chart.releases[daemonset]
+        tag = modelled(release)
+        if tag is None:
+            raise InputError(
+                "",
+                "",
+                f"chart {self.chart.version} brings driver-manager {release} for {daemonset}, which is not modelled",
+                f"use {_modelled_since(daemonset)} or newer",
+            )
         env = driver_manager_env(self.chart.version, daemonset, values, around.cluster.store.node_name, around.namespace)
         flow = resolve(tag)
         return DriverManager(INIT, around, is_deaf=flow.deaf, flow=flow, env=env), env

@@ -23,6 +23,8 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     NVIDIA_SMI: (
         "nvidia-utils-*",
         "nvidia-smi",
+        "nvidia-tesla*-smi",
+        "nvidia-legacy-*-smi",
         "nvidia-driver-cuda",
         "nvidia-computeG0*",
         "nvidia-compute-utils-G0*",
@@ -32,6 +34,8 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
         "nvidia-dkms-*",
         "nvidia-kernel-dkms",
         "nvidia-open-kernel-dkms",
+        "nvidia-tesla*-kernel-dkms",
+        "nvidia-legacy-*-kernel-dkms",
         "linux-modules-nvidia-*",
         "linux-objects-nvidia-*",
         "kmod-nvidia*",

@@ -23,6 +23,7 @@ from simulator.node import apt
 from simulator.node.machine import NOUVEAU, NVIDIA, Machine
 from simulator.node.packages import DKMS_TREE, DRIVER_MODULES
 from simulator.node.roles import UNKNOWN, role_of
+from simulator.reading import printable
 
 DPKG: Final = "dpkg"
 RPM: Final = "rpm"
@@ -30,6 +31,11 @@ ZYPPER: Final = "zypper"
 IMAGE: Final = "image"
 _SYSTEMS: Final = {
     "fedora atomic": IMAGE,
+    "silverblue": IMAGE,
+    "kinoite": IMAGE,
+    "microos": IMAGE,
+    "sle micro": IMAGE,
+    "sl-micro": IMAGE,
     "coreos": IMAGE,
     "talos": IMAGE,
     "bottlerocket": IMAGE,
@@ -152,14 +158,19 @@ def _all_that_goes(known: apt.Packages, chosen: Iterable[str]) -> tuple[str, ...
 def _system(host: HostSpec) -> str:
     name = host.os.get("name", "").lower()
     ids = "".join(file.text.lower() for file in host.files if file.path in {"/etc/os-release", "/usr/lib/os-release"})
-    found = next((system for word, system in _SYSTEMS.items() if word in name), "")
-    return found or next((system for word, system in _SYSTEMS.items() if word in ids), "")
+    image = next((system for word, system in _SYSTEMS.items() if system == IMAGE and word in name + ids), "")
+    return image or next((system for text in (name, ids) for word, system in _SYSTEMS.items() if word in text), "")
 
 
 def _program(host: HostSpec, name: str) -> str:
     """Where a program of this name lies, "" for nowhere."""
     places = sorted({*(program.path for program in host.programs), *host.links})
-    return next((path for path in places if posixpath.basename(path) == name), "")
+    return next((path for path in places if path.isprintable() and posixpath.basename(path) == name), "")
+
+
+def _autoloading(host: HostSpec) -> list[str]:
+    """The files that have the driver loaded at boot."""
+    return [file.path for file in host.files if file.path.startswith(_AUTOLOAD) and "nvidia" in file.text]
 
 
 # --- what comes back -----------------------------------------------------------------------------------------------
@@ -195,9 +206,8 @@ def _returns(host: HostSpec, system: str, remove: Iterable[Item]) -> Iterator[Re
         yield Return(
             "nouveau", "is kept away by the driver's own modprobe.d; that goes with the package, so a blacklist must replace it"
         )
-    for file in host.files:
-        if file.path.startswith(_AUTOLOAD) and "nvidia" in file.text:
-            yield Return(file.path, "names the module to be loaded at boot, past a blacklist")
+    for path in _autoloading(host):
+        yield Return(path, "names the module to be loaded at boot, past a blacklist")
     if system != IMAGE and (there or NVIDIA in host.installable):
         one = "`dracut -f` renews only the running kernel's" if system in {RPM, ZYPPER} else _NEWEST
         yield Return("each kernel's initramfs", f"holds modules and modprobe.d as they were when it was built; {one}")
@@ -216,7 +226,7 @@ def _steps(
 ) -> Iterator[Step]:
     if system == IMAGE:
         return
-    autoload = [file.path for file in host.files if file.path.startswith(_AUTOLOAD) and "nvidia" in file.text]
+    autoload = [path for path in _autoloading(host) if path.isprintable()]
     is_driven = any(function.is_gpu and function.driver not in {"", "vfio-pci", "nvgrace-gpu-vfio-pci"} for function in host.pci)
     has_driver = bool(remove) or bool(uninstaller) or NVIDIA in host.installable or bool(autoload) or is_driven
     if not has_driver:
@@ -225,7 +235,7 @@ def _steps(
         programs = sorted({path for name in ("nvidia-smi", _UNINSTALLER) if (path := _program(host, name))})
         yield Step(
             "uninstall what NVIDIA's .run installer installed, before any package",
-            (f"sudo {uninstaller} -s", f"ls {' '.join([*programs, _INSTALLER_LOG])}"),
+            (f"sudo {shlex.quote(uninstaller)} -s", f"ls {_words([*programs, _INSTALLER_LOG])}"),
             "ls finds none of them; nvidia-uninstall exits with 0 also where it failed"
             + (" (it may have put the packages' nvidia-smi back: the purge takes that)" if remove else ""),
         )
@@ -233,7 +243,7 @@ def _steps(
     if names and system:
         yield from _removing(system, host, names, [item.name for item in keep])
     for path in autoload:
-        yield Step(f"take the module out of {path}", (f"sudo sed -i /nvidia/d {path}",), "other lines stay")
+        yield Step(f"take the module out of {path}", (f"sudo sed -i /nvidia/d {shlex.quote(path)}",), "other lines stay")
     lines = CONFIGURATION.rstrip("\n")
     yield Step("keep every driver away from the GPUs", (f"sudo tee {BLACKLIST} > /dev/null <<'EOF'\n{lines}\nEOF",))
     if system in {DPKG, ""}:
@@ -244,17 +254,31 @@ def _steps(
     yield from _looking(host, system, names)
 
 
+def _words(names: Iterable[str]) -> str:
+    """For a shell: a name that a host's description gives is a word there, and nothing else."""
+    return " ".join(map(shlex.quote, names))
+
+
+def _these(names: Sequence[str]) -> str:
+    return f"these {len(names)}" if len(names) != 1 else "this one"
+
+
+_KEEP_UNUSED: Final = "--setopt=clean_requirements_on_remove=False"
+"""dnf's --noautoremove, which dnf5 spells otherwise; this both take."""
+_DNF5: Final = "no error; dnf5 (Fedora 41 and newer) says `mark user` for it"
+
+
 def _removing(system: str, host: HostSpec, names: list[str], keep: list[str]) -> Iterator[Step]:
-    words = " ".join(map(shlex.quote, names))
+    words = _words(names)
     marked = [name for name in keep if host.packages[name].auto is not False]
-    kept = " ".join(map(shlex.quote, marked))
+    kept = _words(marked)
     if system == DPKG:
         if marked:
             yield Step("mark what must stay, so that no autoremove takes it", (f"sudo apt-mark manual {kept}",))
         yield Step(
             "ask apt what it would do",
             (f"apt-get -s -o APT::Get::AutomaticRemove=false purge {words} | awk '$1 ~ /^(Inst|Remv|Purg)$/ {{ print $1, $2 }}'",),
-            f"no line with Inst, no name but these {len(names)}; else stop: it would install a driver, or take what must stay",
+            f"no line with Inst, no name but {_these(names)}; else stop: it would install a driver, or take what must stay",
         )
         yield Step(
             "purge exactly these",
@@ -263,24 +287,24 @@ def _removing(system: str, host: HostSpec, names: list[str], keep: list[str]) ->
         )
     elif system == RPM:
         if marked:
-            yield Step("mark what must stay, so that no autoremove takes it", (f"sudo dnf mark install {kept}",))
+            yield Step("mark what must stay, so that no autoremove takes it", (f"sudo dnf mark install {kept}",), _DNF5)
         yield Step(
             "ask dnf what it would do",
-            (f"dnf remove --noautoremove --assumeno {words}",),
-            f"no name but these {len(names)}; else stop",
+            (f"dnf remove {_KEEP_UNUSED} --assumeno {words}",),
+            f"no name but {_these(names)}; else stop",
         )
-        yield Step("remove exactly these", (f"sudo dnf remove --noautoremove {words}",))
+        yield Step("remove exactly these", (f"sudo dnf remove {_KEEP_UNUSED} {words}",), "no question but this one")
     else:
         yield Step(
             "ask zypper what it would do",
             (f"zypper remove --no-clean-deps --dry-run {words}",),
-            f"no name but these {len(names)}; else stop",
+            f"no name but {_these(names)}; else stop",
         )
         yield Step("remove exactly these", (f"sudo zypper remove --no-clean-deps {words}",))
 
 
 def _looking(host: HostSpec, system: str, names: list[str]) -> Iterator[Step]:
-    words = " ".join(map(shlex.quote, names))
+    words = _words(names)
     if names and system == DPKG:
         yield Step(
             "no package of the list is left",
@@ -335,6 +359,8 @@ def _unknown(
         yield "where nvidia.ko comes from: no package here brings it; ask `modinfo -n nvidia` for its path, then dpkg -S or rpm -qf"
     if uninstaller:
         yield "whether the installer's files were changed since: it leaves those, so look for what step 1 says"
+    if hidden := [path for path in _autoloading(host) if not path.isprintable()]:
+        yield f"how to write these in a command, which name the module to be loaded at boot: {', '.join(map(printable, hidden))}"
     if odd := [name for name in host.packages if not _NAME.match(name)]:
         yield f"what these are, whose names no package can have: {', '.join(odd)}"
     without = [name for name in known if apt.is_there(known[name]) and apt.needs_of(name, known[name]) is None]

@@ -32,7 +32,7 @@ ROLES: Final = (
     Role(
         "storage",
         "GPUDirect Storage: of no use without the driver, but others may mount by it; it brings no driver back by itself",
-        patterns=("nvidia-fs", "nvidia-fs-*", "linux-modules-nvidia-fs-*", "linux-objects-nvidia-fs-*", "nvidia-gds", "nvidia-gds-*"),
+        patterns=("nvidia-fs", "nvidia-fs-*", "linux-modules-nvidia-fs-*", "linux-objects-nvidia-fs-*", "nvidia-gds", "nvidia-gds-*", "kmod-nvidia-fs*"),
     ),
     Role(
         "kernel module",
@@ -81,7 +81,7 @@ ROLES: Final = (
         "compilers and libraries of CUDA: no driver in them",
         patterns=(
             "cuda-toolkit*", "cuda-nvcc*", "cuda-cudart*", "cuda-compat*", "cuda-keyring", "cuda-libraries*", "cuda-repo*", "cuda-tools*",
-            "cuda-runtime*", "nvidia-cuda-*", "libcudart*",
+            "cuda-runtime*", "nvidia-cuda-[!m]*", "libcudart*", "libnvidia-ml-dev",
         ),
     ),
     Role(
@@ -94,7 +94,28 @@ ROLES: Final = (
         "nothing of it runs in the kernel or opens a GPU at boot",
         patterns=(
             "nvidia-detect", "nvidia-installer-cleanup", "nvidia-vaapi-driver", "nvidia-openjdk-*", "libnvidia-egl-wayland*", "dkms",
-            "libnvidia-egl-gbm*", "libnvidia-egl-xcb*", "libnvidia-egl-xlib*",
+            "libnvidia-egl-gbm*", "libnvidia-egl-xcb*", "libnvidia-egl-xlib*", "libxnvctrl*", "nvidia-libXNVCtrl*",
+            "nvidia-driver-assistant", "nvidia-driver-pinning-*", "nvidia-driver-local-repo-*", "dnf-plugin-nvidia", "yum-plugin-nvidia",
+        ),
+    ),
+    Role(
+        "nouveau's firmware",
+        "part of linux-firmware, for the kernel's own driver; NVIDIA's has firmware of its own",
+        patterns=("firmware-nvidia-graphics", "nvidia-gpu-firmware", "kernel-firmware-nvidia"),
+    ),
+    Role(
+        "firmware",
+        "firmware of the driver",
+        goes=True,
+        patterns=("nvidia-firmware-*", "firmware-nvidia-*", "kernel-firmware-nvidia-*"),
+    ),
+    Role(
+        "nvidia-smi",
+        "brings nvidia-smi: driver-manager takes the host for one with a driver, and asking it loads the module",
+        goes=True,
+        patterns=(
+            "nvidia-utils-*", "nvidia-smi", "nvidia-tesla*-smi", "nvidia-legacy-*-smi", "nvidia-driver-cuda",
+            "nvidia-compute-utils-G0*", "nvidia-computeG0*", "xorg-x11-drv-nvidia-cuda*",
         ),
     ),
     Role(
@@ -123,23 +144,8 @@ ROLES: Final = (
         goes=True,
         patterns=(
             "nvidia-kernel-common*", "nvidia-kernel-support", "nvidia-open-kernel-support", "nvidia-*-kernel-support",
-            "nvidia-kmod-common", "nvidia-modprobe*", "nvidia-legacy-check", "nvidia-alternative", "glx-alternative-nvidia",
+            "nvidia-kmod-common", "nvidia-modprobe*", "nvidia-common-G0*", "nvidia-legacy-check", "nvidia-alternative", "glx-alternative-nvidia",
             "glx-alternative-mesa", "glx-diversions",
-        ),
-    ),
-    Role(
-        "firmware",
-        "firmware of the driver",
-        goes=True,
-        patterns=("nvidia-firmware-*", "firmware-nvidia-*"),
-    ),
-    Role(
-        "nvidia-smi",
-        "brings nvidia-smi: driver-manager takes the host for one with a driver, and asking it loads the module",
-        goes=True,
-        patterns=(
-            "nvidia-utils-*", "nvidia-smi", "nvidia-driver-cuda", "nvidia-compute-utils-G0*", "nvidia-computeG0*",
-            "xorg-x11-drv-nvidia-cuda*",
         ),
     ),
     Role(
@@ -151,8 +157,8 @@ ROLES: Final = (
             "nvidia-compute-utils-*", "nvidia-compute-G0*", "nvidia-gl-G0*", "nvidia-video-G0*", "nvidia-persistenced*",
             "nvidia-settings*", "nvidia-prime*", "nvidia-xconfig*", "nvidia-libopencl1", "nvidia-opencl-*", "nvidia-egl-*",
             "nvidia-vulkan-*", "nvidia-suspend-common", "nvidia-powerd", "nvidia-libs*", "nvidia-drm-G0*", "nvidia-linux-*",
-            "nvidia-vgpu-*", "nvidia-bug-report*", "libnvidia-*", "libcuda1", "libcudadebugger1", "libegl-nvidia*", "libgl1-nvidia*",
-            "libgles-nvidia*", "libglx-nvidia*", "libnvcuvid1", "libnvoptix1", "libxnvctrl0", "xserver-xorg-video-nvidia*",
+            "nvidia-vgpu-*", "nvidia-cuda-mps", "nvidia-tesla*", "nvidia-legacy-*", "nvidia-userspace-meta-G0*", "nvidia-bug-report*", "libnvidia-*", "libcuda1", "libcudadebugger1", "libegl-nvidia*", "libgl1-nvidia*",
+            "libgles-nvidia*", "libglx-nvidia*", "libnvcuvid1", "libnvoptix1", "xserver-xorg-video-nvidia*",
             "xorg-x11-drv-nvidia*", "xorg-x11-nvidia", "x11-video-nvidia*", "nvidia-glG0*",
         ),
     ),

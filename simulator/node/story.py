@@ -6,13 +6,14 @@ error of the same form, with the step's place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from simulator.cluster.kinds import EVENT
-from simulator.cluster.objects import ClusterSpec, read_cluster
+from simulator.cluster.objects import ClusterSpec, object_name, read_cluster
 from simulator.cluster.objects import Node as NodeSpec
 from simulator.gocompat import SECOND, Duration, GoError, parse_duration
 from simulator.host.spec import HostSpec, read_host
@@ -62,6 +63,8 @@ class Story:
     pace: Pace = field(default_factory=Pace)
     steps: tuple[Step, ...] = ()
     description: str = ""
+    place: Place = field(default_factory=lambda: Place(None, "", ""))
+    """Where its file is, for errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +93,17 @@ def play(story: Story) -> Played:
         new_operator=story.new_operator,
         pace=story.pace,
     ) as node:
+        place = story.place
         for step in story.steps:
-            node.run_until(step.at)
-            first = len(node.timeline.entries)
-            try:
+            with _named(place):
+                node.run_until(step.at)
+            first, place = len(node.timeline.entries), step.place
+            with _named(place):
                 done = step.act(node)
-            except InputError as error:
-                raise InputError(step.place.file, step.place.path, error.problem, error.mend) from None
             node.timeline.entries.insert(first, Entry(step.at, ACTS, "", done))
             node.look()
-        node.run_until(story.until)
+        with _named(place):
+            node.run_until(story.until)
         return Played(
             story,
             node.timeline,
@@ -109,6 +113,15 @@ def play(story: Story) -> Played:
             node.gpu_drivers,
             tuple(node.store.objects(EVENT).values()),
         )
+
+
+@contextlib.contextmanager
+def _named(place: Place) -> Iterator[None]:
+    """An error on the way is of this place: the step that came last, or the story."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(place.file, place.path, error.problem, error.mend) from None
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -157,10 +170,11 @@ def read_story(place: Place, folder: Path, name: str = "story") -> Story:
         chart=chart,
         values=_values(place.get("values"), VARIANTS[_choice(place.get("variant"), "passthrough", VARIANTS)]),
         new_operator=operator == "new",
-        namespace=namespace.text() if namespace else "gpu-operator",
+        namespace=object_name(namespace) if namespace else "gpu-operator",
         pace=_pace(place.get("kubelet")),
         steps=steps,
         description=description.text() if description else "",
+        place=place,
     )
 
 
@@ -235,8 +249,20 @@ def _steps(place: Place) -> tuple[Step, ...]:
         acts = [name for name in _ACTS if item.has(name)]
         if len(acts) != 1:
             item.fail(f"has {len(acts)} acts", f"write one of {', '.join(_ACTS)}")
-        steps.append(Step(at, _ACTS[acts[0]](item), item))
+        act = _ACTS[acts[0]](item)
+        steps.append(Step(at, act if acts[0] in _OF_THE_API else _on_the_host(act), item))
     return tuple(steps)
+
+
+def _on_the_host(act: Act) -> Act:
+    """An act of somebody who is logged in there."""
+
+    def where_it_is_up(node: Node) -> str:
+        if not node.kubelet.is_up:
+            raise InputError("", "", "the machine is down", "let it come up first")
+        return act(node)
+
+    return where_it_is_up
 
 
 def _label(step: Place) -> Act:
@@ -370,8 +396,6 @@ def _reboot(step: Place) -> Act:
             kernel = item.text()
 
     def act(node: Node) -> str:
-        if not node.kubelet.is_up:
-            raise InputError("", "", "the machine is down", "let it come up first")
         node.reboot(takes=takes, kernel=kernel)
         return f"reboot{f' into {kernel}' if kernel else ''}"
 
@@ -391,13 +415,22 @@ def _delete_pods(step: Place) -> Act:
     return act
 
 
+def _settings(place: Place) -> Iterator[tuple[str, str]]:
+    """Values as Helm's `--set` takes them."""
+    for key, item in place.items():
+        if isinstance(item.value, Mapping):
+            yield from ((f"{key}.{name}", text) for name, text in _settings(item))
+        else:
+            yield key, str(item.value).lower() if isinstance(item.value, bool) else str(item.value)
+
+
 def _change_values(step: Place) -> Act:
     place = step.need("values", "write a mapping")
     _values(place, Values())
 
     def act(node: Node) -> str:
         node.operator.set_values(_values(place, node.operator.values))
-        return f"helm upgrade --set {','.join(f'{key}={item.value}' for key, item in place.items())}"
+        return f"helm upgrade --set {','.join(f'{key}={text}' for key, text in _settings(place))}"
 
     return act
 
@@ -428,3 +461,5 @@ _ACTS: Final[Mapping[str, Callable[[Place], Act]]] = {
     "restart_operator": _restart_operator,
 }
 """Key of a step -> what reads it."""
+_OF_THE_API: Final = frozenset({"label", "cordon", "delete_pods", "values", "restart_operator"})
+"""Acts that need no host that is up."""

@@ -363,10 +363,102 @@ SECTIONS: Final = (
             ),
         ),
     ),
+    Section(
+        "GPUs in virtual machines: the other guide",
+        (
+            Row(
+                ("S12",),
+                "label the node vm-passthrough first",
+                "needless in the variant default, whose defaultWorkload is vm-passthrough; without sandboxWorkloads the label is not looked at",
+                "cozystack's gpu-operator templates, rendered",
+                "cozystack v1.6.2",
+                (("tests/kubevirt/test_cozystack_replay.py", "test_every_recording_replays"),),
+            ),
+            Row(
+                ("S14",),
+                "without the gate HostDevices the webhook refuses GPU VMs",
+                "only those with `hostDevices`; Cozystack's have `gpus`, which need no gate",
+                "kubevirt pkg/virt-api vmi-create-admitter.go, validateHostDevicesWithPassthroughEnabled",
+                "kubevirt v1.8.4",
+                (("features/passthrough/from_card_to_vm.feature", "A VM of Cozystack's needs no gate"),),
+            ),
+            Row(
+                ("S15",),
+                "the webhook refuses a resource that is not permitted",
+                "virt-controller does, with FailedCreate on the VMI; the VM object is made",
+                "kubevirt pkg/virt-controller/services/renderresources.go, validatePermittedHostDevices",
+                "kubevirt v1.8.4",
+                (("features/passthrough/from_card_to_vm.feature", "A name in other letters"),),
+            ),
+            Row(
+                ("S16",),
+                "replaceDefaults with an empty list: the webhook refuses every GPU VM",
+                "the opposite: there is no block, and KubeVirt permits everything",
+                "cozystack's kubevirt-cr.yaml, rendered; kubevirt pkg/virt-config",
+                "cozystack v1.6.2",
+                (("features/passthrough/from_card_to_vm.feature", "No block at all permits everything"),),
+            ),
+            Row(
+                ("S17",),
+                "one selector twice is resolved at random",
+                "external: both names are permitted, selectors are not looked at; internal: the last entry wins. Chance is in two ids with one name, at the kubelet",
+                "kubevirt pkg/virt-handler/device-manager, device_controller.go",
+                "kubevirt v1.8.4",
+                (("tests/kubevirt/test_starting.py", "test_one_selector_twice_under_the_internal_provider"), ("features/passthrough/from_card_to_vm.feature", "Two ids of one name")),
+            ),
+            Row(
+                ("S18",),
+                "the plugin replaces / . and blanks by _ and takes the brackets away",
+                "it drops every other character too, hyphens among them: A100-SXM-64GB becomes A100SXM64GB",
+                "kubevirt-gpu-device-plugin's names, recorded",
+                "v1.4.0 on",
+                (("tests/node/test_names.py", "test_a_name_becomes_part_of_a_resource"),),
+            ),
+            Row(
+                ("S19",),
+                "lspci in the guest shows the A10 as 10de:26b9",
+                "that is an L40S; an A10 is 10de:2236",
+                "the PCI ID Project's pci.ids",
+                "any",
+                (("features/passthrough/from_card_to_vm.feature", "One planted fault"),),
+            ),
+            Row(
+                (),
+                "Flux reverts a hand edit at its next reconciliation",
+                "when the release has something new to apply; until then nobody looks",
+                "cozystack internal/operator/package_reconciler.go: no drift detection",
+                "cozystack v1.6.2",
+                (("features/passthrough/over_time.feature", "Flux comes by, and nothing has changed"),),
+            ),
+            Row(
+                (),
+                "a mismatch is silent until the VM restarts or migrates",
+                "it cannot migrate: it has a host device",
+                "kubevirt pkg/virt-handler/vm.go, calculateLiveMigrationCondition",
+                "kubevirt v1.8.4",
+                (("tests/kubevirt/test_reconciling.py", "test_a_mismatch_is_silent_until_the_vm_restarts"),),
+            ),
+            Row(
+                (),
+                "a VM is kind VirtualMachine of apps.cozystack.io",
+                "in v1.6.2 it is VMInstance, and kubectl finds no such kind; both are read here",
+                "cozystack: the VirtualMachine application is gone",
+                "cozystack v1.6.2",
+                (("tests/node/test_guide.py", "test_the_other_guides_kubectl_against_a_served_cluster"),),
+            ),
+            Row(
+                (),
+                "the vGPU variant's table (its values, not this guide)",
+                "names the device plugin announces for none of its eight types",
+                "kubevirt-gpu-device-plugin, names of mediated types; cozystack's values",
+                "cozystack v1.6.2",
+                (("features/passthrough/sharing_a_gpu.feature", "The platform's table of vGPUs names none of them so"),),
+            ),
+        ),
+    ),
 )  # fmt: skip
 
 ELSEWHERE: Final = {
-    "S12, S14 to S19": "of the other guide, on virtual machines and KubeVirt: `docs/passthrough.md`",
     "S22": "of no statement here: charts v23.6.2 to v23.9.2 brought an older driver-manager for vfio-manager (`docs/releases.md`)",
     "S23": "of no statement here: the flag is `--device-id`, in every release of vfio-manage",
     "S25": "of no statement here: vfio-manager runs with eviction and drain off",
@@ -378,8 +470,8 @@ ELSEWHERE: Final = {
 _HEAD: Final = """\
 # The guide versus the sources
 
-What Cozystack's guide on passthrough with a preinstalled driver tells its reader, and what the programs' sources and
-experiments say. Generated by `make pages`; do not edit. The statements are in short words of ours. S and H number the traps:
+What Cozystack's guides on passthrough with a preinstalled driver and, in the last table, on GPUs in virtual machines tell their
+readers, and what the programs' sources and experiments say. Generated by `make pages`; do not edit. The statements are in short words of ours. S and H number the traps:
 S was found by reading sources, H on hosts. Where a row names a scenario or test, it holds the truth; a row that names none
 rests on its evidence alone.
 

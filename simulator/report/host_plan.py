@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from simulator.node.plan import IMAGE, Item, Plan
+from simulator.reading import printable
 
 FORMAT: Final = 1
 _SECTIONS: Final = (
@@ -26,7 +27,7 @@ def document(plan: Plan) -> dict[str, Any]:
 
 def text(plan: Plan) -> Iterator[str]:
     """For a terminal: lists, then the commands in their order."""
-    yield f"{plan.host}: how to free its GPUs for vfio-pci"
+    yield f"{printable(plan.host)}: how to free its GPUs for vfio-pci"
     if not plan.steps:
         yield f"\n{_without_steps(plan)}"
     for field, heading in _SECTIONS:
@@ -38,7 +39,7 @@ def text(plan: Plan) -> Iterator[str]:
     if plan.returns:
         yield "\ncomes back after a reboot, if it is left:"
         for one in plan.returns:
-            yield f"  {one.what}: {one.how}"
+            yield f"  {printable(one.what)}: {one.how}"
     for number, step in enumerate(plan.steps, 1):
         yield f"\n{number}. {step.title}"
         for command in step.commands:
@@ -49,7 +50,7 @@ def text(plan: Plan) -> Iterator[str]:
     if plan.unknown:
         yield "\nnot known:"
         for line in plan.unknown:
-            yield f"  {line}"
+            yield f"  {printable(line)}"
 
 
 def markdown(plan: Plan) -> Iterator[str]:
@@ -72,7 +73,7 @@ def markdown(plan: Plan) -> Iterator[str]:
     if plan.steps:
         yield "\n## Commands"
     for number, step in enumerate(plan.steps, 1):
-        yield f"\n{number}. {step.title}\n"
+        yield f"\n{number}. {_cell(step.title)}\n"
         yield "    ```sh"
         for command in step.commands:
             for line in command.split("\n"):
@@ -100,4 +101,5 @@ def _role(item: Item) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("`", "'")
+    """Text of a host's on one line, without what Markdown reads as its own or as HTML."""
+    return printable(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")

@@ -11,6 +11,7 @@ from typing import Any
 from simulator.gocompat import SECOND
 from simulator.node.story import Played
 from simulator.node.timeline import ACTS, ALLOCATABLE, DRIVER_MANAGER, GPUS, KUBELET, LABELS, LANES
+from simulator.reading import printable
 from simulator.report.node_story import Span, clock, ending, is_bad, said, spans
 
 
@@ -20,14 +21,12 @@ def page(played: Played) -> str:
     who = "new" if story.new_operator else "old"
     entries = played.timeline.entries
     parts = {
-        "TITLE": html.escape(story.name),
-        "ABOUT": html.escape(f"{story.description} Host {story.host.name}, chart {story.chart}, {who} operator.".strip()),
-        "ACTS": "".join(
-            f"<li><time>{clock(entry.at)}</time>{html.escape(entry.text)}</li>" for entry in entries if entry.lane == ACTS
-        ),
-        "ENDING": html.escape("\n".join(ending(played))),
+        "TITLE": _text(story.name),
+        "ABOUT": _text(f"{story.description} Host {story.host.name}, chart {story.chart}, {who} operator.".strip()),
+        "ACTS": "".join(f"<li><time>{clock(entry.at)}</time>{_text(entry.text)}</li>" for entry in entries if entry.lane == ACTS),
+        "ENDING": _text("\n".join(ending(played))),
         "ROWS": "".join(
-            f"<tr><td>{clock(entry.at)}</td><td>{entry.lane}</td><td>{html.escape(said(entry))}</td></tr>" for entry in entries
+            f"<tr><td>{clock(entry.at)}</td><td>{entry.lane}</td><td>{_text(said(entry))}</td></tr>" for entry in entries
         ),
         "DATA": json.dumps(_data(played)).replace("<", "\\u003c"),
     }
@@ -40,6 +39,11 @@ def page(played: Played) -> str:
             name, _, text = text.partition("@@")
             out.append(parts[name])
     return "".join(out)
+
+
+def _text(text: str) -> str:
+    """Text for the page; a control character is none that a page can have."""
+    return "\n".join(html.escape(printable(line)) for line in text.split("\n"))
 
 
 def _data(played: Played) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from simulator.gocompat import SECOND, Duration
 from simulator.node.story import Played
 from simulator.node.timeline import ACTS, ALLOCATABLE, DRIVER_MANAGER, GPUS, HOST, KUBELET, LABELS, LANES, NO_DRIVER, Entry
+from simulator.reading import printable
 
 FORMAT: Final = 1
 _LANE_WIDTH: Final = max(map(len, LANES))
@@ -149,7 +150,7 @@ def is_bad(span: Span) -> bool:
 
 def _plain(text: str) -> str:
     """Text without what Mermaid reads as its own."""
-    return re.sub(r"[:;#,\n]+", " ", text).strip() or "-"
+    return printable(re.sub(r"[:;#,\n]+", " ", text)).strip() or "-"
 
 
 # --- JSON --------------------------------------------------------------------------------------------------------------

@@ -80,6 +80,8 @@ def test_bad_input(tmp_path, capsys):
     assert 'packages.nvidia-smi has the unknown key "state"' in (said := capsys.readouterr().err), said
     assert main(["host", "plan", "converged"]) == 2
     assert "did you mean converged-gpu-rdma" in capsys.readouterr().err
+    assert main(["host", "plan", ""]) == 2
+    assert 'there is no host named ""' in capsys.readouterr().err
     assert main(["host", "plan", str(tmp_path / "missing.yaml")]) == 2
     assert "does not exist" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
@@ -95,3 +97,16 @@ def test_a_terminal_cannot_be_steered(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "purge" not in out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_a_path_makes_no_line_of_its_own(form, tmp_path, capsys):
+    """Whoever reads the plan would take it for a step."""
+    host = tmp_path / "h\n1. trust this.yaml"
+    host.write_text(
+        'os: {name: Ubuntu}\nfiles: {"/etc/modules-load.d/x\\n2. run this | <b>": nvidia}\npackages: {"nvidia-utils-1": "1"}\n'
+    )
+    assert main(["host", "plan", str(host), "-o", form]) == 0
+    out = capsys.readouterr().out
+    assert not [line for line in out.splitlines() if line.startswith(("1. trust", "2. run"))]
+    assert ("&lt;b>" in out) == (form == "markdown")

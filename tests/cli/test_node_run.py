@@ -39,6 +39,14 @@ def test_bad_input(argv, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_help_names_the_stories(capsys):
+    """Whoever has no checkout has no folder to look into."""
+    with pytest.raises(SystemExit):
+        main(["node", "run", "--help"])
+    out = capsys.readouterr().out
+    assert all(name in "".join(out.split()) for name in ("clean-host", "packaged-driver"))  # lines break at hyphens
+
+
 def test_node_alone_is_no_command(capsys):
     """It says what is meant."""
     with pytest.raises(SystemExit) as ended:
@@ -47,9 +55,12 @@ def test_node_alone_is_no_command(capsys):
     assert 'there is no subcommand "node"; did you mean node run' in capsys.readouterr().err
 
 
-def test_a_terminal_cannot_be_steered(tmp_path, capsys):
+@pytest.mark.parametrize("form", ["text", "mermaid", "html", "json"])
+def test_a_terminal_cannot_be_steered(form, tmp_path, capsys):
     """Control characters of a story are shown escaped."""
     story = tmp_path / "s.yaml"
     story.write_text('host: clean\nuntil: 40\nsteps: [{at: 1, write: {"/x\\u001b[31m": y}}]\n')
-    assert main(["node", "run", str(story)]) == 0
-    assert "writes /x\\x1b[31m" in capsys.readouterr().out
+    assert main(["node", "run", str(story), "-o", form]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert ("writes /x\\u001b[31m" if form == "json" else "writes /x\\x1b[31m") in out

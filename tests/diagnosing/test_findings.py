@@ -217,7 +217,7 @@ def test_what_makes_everything_else_heal_is_told_first():
     first, fails, paused, given_up, cordon, _ = found
     assert [command.argv[5] for command in first.commands] == ["train"]
     assert "exit code 1" in fails.what
-    assert "11 times" in fails.what
+    assert "11 restarts" in fails.what
     assert "fails, and restores them in its clean-up" in paused.why
     assert "Ready" in given_up.why
     assert "Ready" in cordon.why

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -11,7 +13,7 @@ from simulator import images
 from simulator.host.spec import File, Package
 from simulator.importing.sources import import_image
 from simulator.node.machine import Machine
-from simulator.node.plan import BLACKLIST, CONFIGURATION, plan
+from simulator.node.plan import BLACKLIST, CONFIGURATION, IMAGE, plan
 from simulator.node.roles import role_of
 from simulator.scenario import load_host, names
 
@@ -105,6 +107,21 @@ def test_a_dgx_keeps_platform_fabric_and_kernel():
         ("nvidia-something-new", "unknown"),
         ("bash", "unrelated"),
         ("kmod-nvidia-open-dkms", "kernel module"),
+        ("kmod-nvidia-fs", "storage"),
+        ("libnvidia-ml-dev", "cuda toolkit"),
+        ("nvidia-cuda-mps", "driver"),
+        ("libxnvctrl0", "other"),
+        ("nvidia-driver-assistant", "other"),
+        ("nvidia-driver-local-repo-ubuntu2404-580.82.07", "other"),
+        ("firmware-nvidia-graphics", "nouveau's firmware"),
+        ("firmware-nvidia-gsp", "firmware"),
+        ("kernel-firmware-nvidia", "nouveau's firmware"),
+        ("kernel-firmware-nvidia-gspx-G06", "firmware"),
+        ("nvidia-tesla-535-smi", "nvidia-smi"),
+        ("nvidia-tesla-535-driver", "driver"),
+        ("nvidia-tesla-535-kernel-dkms", "kernel module"),
+        ("nvidia-legacy-390xx-driver", "driver"),
+        ("nvidia-common-G06", "configuration"),
     ],
 )
 def test_roles(name, role):
@@ -222,7 +239,11 @@ def test_what_is_built_beforehand_is_not_what_dkms_builds():
 @pytest.mark.parametrize(
     ("name", "asks", "renews"),
     [
-        ("rhel-9-nvidia-open", "dnf remove --noautoremove --assumeno ", "sudo dracut --regenerate-all --force"),
+        (
+            "rhel-9-nvidia-open",
+            "dnf remove --setopt=clean_requirements_on_remove=False --assumeno ",
+            "sudo dracut --regenerate-all --force",
+        ),
         ("sles-15-g06", "zypper remove --no-clean-deps --dry-run ", "sudo dracut --regenerate-all --force"),
         (PACKAGED, "apt-get -s ", "sudo update-initramfs -u -k all"),
     ],
@@ -232,3 +253,40 @@ def test_each_system_s_own_commands(name, asks, renews):
     made = commands(plan(load_host(name)))
     assert made[0].startswith(asks)
     assert renews in made
+
+
+def shell_words(command):
+    """What a shell runs: words, and whether anything but words is in it."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
+def test_a_path_is_one_word_of_a_command():
+    """A description may come from anybody's image or bundle; its commands are run as root."""
+    host = load_host("runfile-580-container-toolkit")
+    odd = "/opt/$(reboot)/a b;`id`"
+    programs = tuple(replace(program, path=f"{odd}/{posixpath.basename(program.path)}") for program in host.programs)
+    file = File("/etc/modules-load.d/x;rm -rf $HOME.conf", "nvidia\n")
+    made = commands(plan(replace(host, programs=programs, links={}, files=(*host.files, file))))
+    assert shell_words(made[0]) == ["sudo", f"{odd}/nvidia-uninstall", "-s"]
+    assert shell_words(made[1]) == ["ls", f"{odd}/nvidia-smi", f"{odd}/nvidia-uninstall", "/var/lib/nvidia/log"]
+    assert ["sudo", "sed", "-i", "/nvidia/d", file.path] in [shell_words(command) for command in made if "sed" in command]
+
+
+def test_a_path_that_cannot_be_written_is_in_no_command():
+    """A line break in it would make a line of its own."""
+    path = "/etc/modules-load.d/x\n1. trust this\n     sudo reboot #.conf"
+    made = plan(replace(load_host(PACKAGED), files=(File(path, "nvidia\n"),)))
+    assert not any("trust this" in line for step in made.steps for line in (step.title, *step.commands))
+    assert any("\\n1. trust this" in line for line in made.unknown)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"name": "Fedora Linux 42 (Silverblue)"}, {"name": "openSUSE MicroOS"}, {"name": "SLE Micro"}],
+)
+def test_a_system_of_a_family_that_is_an_image_is_an_image(words):
+    """Its packages cannot be removed on the node, though the family's can."""
+    made = plan(replace(load_host(PACKAGED), os=words, files=()))
+    assert (made.system, made.steps) == (IMAGE, ())

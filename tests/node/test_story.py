@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,9 @@ from hypothesis import strategies as st
 
 from simulator import labels
 from simulator.gocompat import SECOND
+from simulator.manager.charts import CHARTS
+from simulator.node.node import Node
+from simulator.node.operator import VARIANTS
 from simulator.node.story import load_story, play, read_story
 from simulator.node.timeline import ACTS, ALLOCATABLE, DRIVER_MANAGER, HOST, LABELS
 from simulator.reading import InputError, Place, parse_document
@@ -112,6 +117,8 @@ def test_what_an_act_says_stands_before_what_it_does():
         ("host: clean\nsteps: [{at: 1, values: {drivers: true}}]", 'unknown key "drivers"'),
         ("host: clean\ncluster: unknown-node", "has no node"),
         ("host: clean\nvalues: {default_workload: vm}", 'is "vm"'),
+        ("host: clean\nnamespace: ''", "namespace is empty; write a name"),
+        ("host: clean\nnamespace: GPU Operator", 'namespace "GPU Operator" is no name'),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(text, problem):
@@ -127,6 +134,11 @@ def test_what_is_wrong_is_named_with_its_place(text, problem):
     [
         ("purge: [nvidia-*]", 'steps[0] no package "nvidia-*" is installed on clean'),
         ("mark_manual: [doca-ofed]", 'steps[0] no package "doca-ofed" is installed on clean'),
+        ("write: {/etc: x}", 'steps[0] "/etc" is a directory; name a file in it'),
+        ("write: {/proc/modules: x}", 'steps[0] "/proc/modules" is the kernel\'s, which takes no file'),
+        ("write: {/sys: x}", 'steps[0] "/sys" is the kernel\'s'),
+        ("remove: [/]", 'steps[0] "/" cannot be removed'),
+        ("remove: [/sys/bus]", 'steps[0] "/sys/bus" cannot be removed'),
         ("nvidia_uninstall: true", "steps[0] clean has no nvidia-uninstall"),
         ("delete_pods: [other-]", "steps[0] no pod's name begins with other-; there are: nvidia-"),
     ],
@@ -161,10 +173,28 @@ def test_the_operator_tries_again():
     assert played.allocatable
 
 
-def test_a_machine_that_is_down_cannot_be_rebooted():
+@pytest.mark.parametrize(
+    "act",
+    [act for act in ACT_KINDS if act.partition(":")[0] not in {"label", "cordon", "delete_pods", "values", "restart_operator"}],
+)
+def test_nobody_is_logged_in_to_a_machine_that_is_down(act):
     """It comes up first."""
-    with pytest.raises(InputError, match="the machine is down"):
-        play(read("host: clean\nsteps: [{at: 1m, reboot: }, {at: 90, reboot: }]"))
+    story = read(f"host: ubuntu-24.04-driver-580-open\nsteps: [{{at: 1m, reboot: }}, {{at: 90, {act} }}]")
+    with pytest.raises(InputError, match=re.escape("steps[1] the machine is down; let it come up first")):
+        play(story)
+
+
+def test_the_api_server_is_asked_while_the_machine_is_down():
+    """It is another machine."""
+    story = read("host: clean\nsteps: [{at: 1m, reboot: }, {at: 90, label: {a: b}}, {at: 90, cordon: true}]")
+    assert play(story).labels["a"] == "b"
+
+
+def test_values_are_said_as_helm_takes_them():
+    """No word of Python's."""
+    story = read("host: clean\nsteps: [{at: 1, values: {driver: true, driver_manager_env: {DRAIN_USE_FORCE: 'true'}}}]")
+    (act,) = (entry.text for entry in play(story).timeline.entries if entry.lane == ACTS)
+    assert act == "helm upgrade --set driver=true,driver_manager_env.DRAIN_USE_FORCE=true"
 
 
 def test_the_clusters_own_pods_are_there_but_no_daemonsets():
@@ -289,3 +319,58 @@ def test_what_apt_did_is_said():
     assert said[0].startswith("apt purge nvidia-dkms-580-open: 4 packages, and installs nvidia-dkms-580, nvidia-kernel-source-580")
     assert said[1].startswith("apt autoremove: ")
     assert said[2] == "update-initramfs -u: 6.8.0-79-generic"
+
+
+@pytest.mark.parametrize(
+    ("chart", "variant", "problem"),
+    [
+        ("v24.3.0", "passthrough", "brings driver-manager v0.6.8 for vfio-manager, which is not modelled; use v24.6.0 or newer"),
+        ("v22.9.1", "stock", "for driver, which is not modelled"),
+    ],
+)
+def test_a_chart_whose_driver_manager_is_not_modelled(chart, variant, problem):
+    """The story is named, since values decide what runs."""
+    with pytest.raises(InputError, match=problem) as caught:
+        play(read(f"host: clean\nchart: {chart}\nvariant: {variant}\n"))
+    assert str(caught.value).startswith(f"story.yaml: chart {chart} ")
+
+
+def test_values_may_ask_for_what_is_not_modelled_later():
+    """Then the step is named."""
+    text = "host: clean\nchart: v24.3.0\nvariant: container\nsteps: [{at: 10, values: {sandbox_workloads: true, vfio_manager: true}}]\n"
+    with pytest.raises(InputError, match=re.escape("story.yaml: steps[0] chart v24.3.0 brings driver-manager")):
+        play(read(text))
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_plays_or_says_why_not(chart):
+    """Of each variant."""
+    for variant in VARIANTS:
+        with contextlib.suppress(InputError):
+            play(read(f"host: clean\nchart: {chart}\nvariant: {variant}\nuntil: 40\n"))
+
+
+def test_a_story_in_which_time_stands_still_is_an_error_of_its_last_step(monkeypatch):
+    """Labels that two programs flip at one moment, for ever."""
+    monkeypatch.setattr("simulator.clock.MOST_AT_ONCE", 1000)
+
+    def flips(node, changes):
+        def flip(value):
+            set_label(node, {"flips": value})
+            node.clock.plan(node.clock.now, lambda: flip("b" if value == "a" else "a"))
+
+        flip("a")
+
+    set_label = Node.label
+    monkeypatch.setattr(Node, "label", flips)
+    with pytest.raises(InputError, match=re.escape("story.yaml: steps[0] time stands still at 10s: 1000 events at one moment")):
+        play(read("host: clean\nsteps: [{at: 10, label: {a: b}}]\n"))
+
+
+def test_a_pod_of_the_cluster_keeps_its_name():
+    """The controller makes up another one."""
+    first = play(read("host: clean\nuntil: 1\n")).pods[-1]["Name"]
+    story = read(f"host: clean\ncluster: {{pods: [{{namespace: gpu-operator, name: {first}}}]}}\nuntil: 40\n")
+    names_then = [row["Name"] for row in play(story).pods]
+    assert first in names_then
+    assert len([name for name in names_then if name.startswith("nvidia-vfio-manager-")]) == 2
