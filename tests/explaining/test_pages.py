@@ -101,7 +101,7 @@ TABLE = """Mon Nov 30 22:59:22 2026
 def test_nvidia_smi_s_answer_is_what_v0_4_2_shows_first(text):
     """Later scripts keep it to themselves. The run goes on after it."""
     assert found(text) == {("v0.4.2", None)}
-    assert not found(text + "hello\n")
+    assert not found("hello\n" + text)
 
 
 def test_that_nvidia_smi_does_not_run_is_what_scripts_show_first():
