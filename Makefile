@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 JOBS ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 TEST_JOBS ?= $(JOBS)
-RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.11.0 v0.12.0
+RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.10.0 v0.11.0 v0.12.0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults docs pages images build clean
@@ -34,7 +34,7 @@ features: setup ## the main job: every scenario on the simulated runner
 
 test: setup ## all tests, with the linters; the features for every release
 	$(MAKE) --no-print-directory --jobs $(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync) lint $(RELEASES:%=features-%)
-	$(BIN)/python -m pytest -n $(TEST_JOBS) -q
+	$(BIN)/python -m pytest tests/ -n $(TEST_JOBS) -q
 
 # One process each: workers would collect all scenarios again, which takes as long as running them.
 features-%: setup

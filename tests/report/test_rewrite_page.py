@@ -13,6 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs/from-shell-to-go.md"
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_is_up_to_date():
     """`make pages` writes what stands there."""
     assert PAGE.read_text(encoding="utf-8") == page()
