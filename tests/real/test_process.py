@@ -14,6 +14,7 @@ import pytest
 
 from simulator.gocompat import MILLISECOND
 from simulator.real.process import MonotonicClock, Streams, klog_stamp
+from tests.signals import as_at_a_login
 
 WAITING = """
 from simulator.real.process import MonotonicClock, Streams, die_as_go_does
@@ -24,10 +25,15 @@ MonotonicClock().sleep(60 * 10**9)
 """
 
 
-def start(before="", **options):
+def start(before="", begins=as_at_a_login, **options):
     """A process that waits for a minute, its signals as Go has them."""
     process = subprocess.Popen(
-        [sys.executable, "-c", WAITING.format(before=before)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+        [sys.executable, "-c", WAITING.format(before=before)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=begins,  # noqa: PLW1509  # it only sets signals
+        **options,
     )
     assert process.stdout.read(5) == "ready"
     return process
@@ -35,7 +41,7 @@ def start(before="", **options):
 
 def end(process):
     """Its exit code and what it wrote on standard error."""
-    _, text = process.communicate(timeout=10)
+    _, text = process.communicate(timeout=60)
     return process.returncode, text
 
 
@@ -100,7 +106,7 @@ def test_signals_without_effect():
 @pytest.mark.slow
 def test_a_hang_up_that_is_ignored():
     """`nohup`: what was ignored when the program started stays so; SIGTERM does not."""
-    process = start(preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGTERM)])
+    process = start(begins=lambda: [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGTERM)])
     process.send_signal(signal.SIGHUP)
     time.sleep(0.1)
     assert process.poll() is None

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.signals import as_at_a_login
+
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
 RUNS = 28
@@ -33,7 +35,12 @@ def runner(image, script, number, tracer="where it can"):
     """A process that runs an image so many times."""
     command = [sys.executable, "-c", RUNNER, image, script, str(number), tracer]
     return subprocess.Popen(
-        command, cwd=CHECKOUT, env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=as_at_a_login,  # noqa: PLW1509  # it only sets signals
     )
 
 
