@@ -367,7 +367,7 @@ PLUGIN_INPUT: Final = Fields(
     {
         **_BUS,
         "pci_ids": TEXT,
-        "files": ListOf(Fields({"file": _LISTING}, {"case": TEXT, "ids": TEXTS})),
+        "files": ListOf(Fields(need={"case": TEXT, "file": Either({dict: _LISTING, _NULL: ANY}), "ids": TEXTS})),
         "names": _LISTING,
         "shared": _LISTING,
     }

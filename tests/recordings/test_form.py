@@ -92,8 +92,10 @@ def test_whatever_is_spoilt_in_a_recording(data):
     part = data.draw(st.sampled_from(["input", "input", "observed"]))
     document = getattr(recording, part)
     for _ in range(data.draw(st.integers(1, 2))):
-        chosen = data.draw(st.sampled_from(list(places(document))))
-        document = spoilt(document, chosen, data.draw(st.none() | st.tuples(st.sampled_from(VALUES))))
+        if where := list(places(document)):
+            document = spoilt(
+                document, data.draw(st.sampled_from(where)), data.draw(st.none() | st.tuples(st.sampled_from(VALUES)))
+            )
     broken = replace(recording, **{part: document})
     refusal = None
     try:

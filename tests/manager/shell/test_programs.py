@@ -44,13 +44,6 @@ def test_rmmod_goes_on_after_a_module_that_stays():
     assert host.modules() == ("a", "b", "d")
 
 
-def test_without_a_table_of_modules():
-    """Nothing is listed; those to remove go in the order of their names."""
-    host, said = made(modules=(Module("b"), Module("a")), proc_modules=None)
-    assert Kmod(host, said).rmmod(["b", "a"]) == 0
-    assert host.modules() == ()
-
-
 def test_a_module_that_went_lets_go():
     """What it used has one holder less."""
     host, said = made(modules=(Module("a", used_by=("b", "c")), Module("b"), Module("c")))
