@@ -107,7 +107,7 @@ def test_parts_of_a_line_that_never_ends_take_no_longer_than_lines(capsys, log, 
     log.write_text(line * (10 * 2**20 // len(line)))
     begun = time.process_time()
     assert call(capsys, "explain", str(log))[0] == 1
-    assert time.process_time() - begun < 3
+    assert time.process_time() - begun < 15  # it was minutes
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
