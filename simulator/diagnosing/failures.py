@@ -12,7 +12,7 @@ from simulator.diagnosing.gpu_operator import UPGRADE_FAILED
 from simulator.diagnosing.pods import is_daemon, uses_gpu
 from simulator.diagnosing.situation import Situation, is_finished
 from simulator.labels import UPGRADE_STATE
-from simulator.node.pods import DRIVER_MANAGER_CONTAINER
+from simulator.manager.charts import DRIVER_MANAGER_CONTAINER
 from simulator.predicting.sight import Failing
 
 _MOST_RESTARTS: Final = 10

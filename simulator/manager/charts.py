@@ -12,6 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+DRIVER_MANAGER_CONTAINER: Final = "k8s-driver-manager"
+"""The init container in which each of them runs it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:

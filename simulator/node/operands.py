@@ -22,7 +22,7 @@ from simulator.gocompat import SECOND, GoPanic
 from simulator.kube.clientset import Clientset
 from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient
-from simulator.manager.charts import CHARTS, Chart
+from simulator.manager.charts import CHARTS, DRIVER_MANAGER_CONTAINER, Chart
 from simulator.manager.releases import Flow, ShellFlow, modelled, resolve
 from simulator.node.daemonsets import DaemonSet
 from simulator.node.kubelet import Container, Containers, Kubelet, PodRef
@@ -32,7 +32,7 @@ from simulator.node.operator import VGPU_MANAGER as VGPU_MANAGER_LABEL
 from simulator.node.operator import Values
 from simulator.node.packages import DRIVER_MODULES
 from simulator.node.plugin.releases import PLUGINS, plugin_release
-from simulator.node.pods import vfio_manager_env
+from simulator.node.pods import VALIDATOR, vfio_manager_env
 from simulator.node.process import BlockingClock, Program, Wait, blocking, polling
 from simulator.node.validator.program import (
     PASSTHROUGH,
@@ -55,8 +55,6 @@ from simulator.scenario import IN_POD_ENV
 from simulator.trace import Outcome
 from simulator.world import World
 
-INIT: Final = "k8s-driver-manager"
-VALIDATOR: Final = "nvidia-sandbox-validator"
 POLLED: Final = 5 * SECOND
 VALIDATED: Final = SECOND
 """How long one run of the validator takes, where it does not wait."""
@@ -410,7 +408,7 @@ class Operands:
             )
         env = driver_manager_env(self.chart.version, daemonset, values, around.cluster.store.node_name, around.namespace)
         flow = resolve(tag)
-        return DriverManager(INIT, around, is_deaf=flow.deaf, flow=flow, env=env), env
+        return DriverManager(DRIVER_MANAGER_CONTAINER, around, is_deaf=flow.deaf, flow=flow, env=env), env
 
     def _sandbox(self, values: Values) -> Iterator[DaemonSet]:
         if not values.sandbox_workloads:
@@ -420,11 +418,18 @@ class Operands:
             init, env = self._driver_manager("vfio-manager", values)
             vfio = VfioManager.of_chart(self.chart)
             main = Binding("nvidia-vfio-manager", around, is_deaf=True, vfio=vfio)
-            yield DaemonSet("nvidia-vfio-manager", VFIO_MANAGER_LABEL, Containers((init,), (main,)), {INIT: env})
+            yield DaemonSet(
+                "nvidia-vfio-manager", VFIO_MANAGER_LABEL, Containers((init,), (main,)), {DRIVER_MANAGER_CONTAINER: env}
+            )
         if values.vgpu_manager:
             init, env = self._driver_manager("vgpu-manager", values)
             main_of_vgpu = Sleeping("nvidia-vgpu-manager-ctr", around)
-            yield DaemonSet("nvidia-vgpu-manager-daemonset", VGPU_MANAGER_LABEL, Containers((init,), (main_of_vgpu,)), {INIT: env})
+            yield DaemonSet(
+                "nvidia-vgpu-manager-daemonset",
+                VGPU_MANAGER_LABEL,
+                Containers((init,), (main_of_vgpu,)),
+                {DRIVER_MANAGER_CONTAINER: env},
+            )
         yield DaemonSet(VALIDATOR, labels.SANDBOX_VALIDATOR, self._validator(values))
         if values.sandbox_device_plugin:
             plugin = plugin_release(self.chart.version)
@@ -470,7 +475,7 @@ class Operands:
         if values.driver:
             init, env = self._driver_manager("driver", values)
             main = DriverInstaller("nvidia-driver-ctr", around)
-            yield DaemonSet("nvidia-driver-daemonset", labels.DRIVER, Containers((init,), (main,)), {INIT: env})
+            yield DaemonSet("nvidia-driver-daemonset", labels.DRIVER, Containers((init,), (main,)), {DRIVER_MANAGER_CONTAINER: env})
 
         validation = DriverValidation("driver-validation", around)
         main_of_validator = Sleeping("nvidia-operator-validator", around, is_deaf=True, stop=around.remove_status_files)

@@ -24,7 +24,7 @@ from simulator.host.spec import File, HostSpec, Module
 from simulator.kube.clientset import Clientset
 from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient
-from simulator.manager.charts import CHARTS
+from simulator.manager.charts import CHARTS, DRIVER_MANAGER_CONTAINER
 from simulator.manager.releases import modelled
 from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import PCI_IDS
@@ -50,7 +50,6 @@ from simulator.runners.vfio import PATH, host_world, make_host
 from simulator.trace import LogLine, Outcome, StderrText, StdoutText
 from simulator.world import PlannedChange, World, followed_by
 
-DRIVER_MANAGER_CONTAINER: Final = "k8s-driver-manager"
 VFIO_MANAGER: Final = "nvidia-vfio-manager"
 VALIDATOR: Final = "nvidia-sandbox-validator"
 PLUGIN: Final = "nvidia-sandbox-device-plugin-ctr"

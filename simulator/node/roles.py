@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from simulator.node.apt import plain
+from simulator.node.packages import NVIDIA_SMI, PARTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +114,7 @@ ROLES: Final = (
         "nvidia-smi",
         "brings nvidia-smi: driver-manager takes the host for one with a driver, and asking it loads the module",
         goes=True,
-        patterns=(
-            "nvidia-utils-*", "nvidia-smi", "nvidia-tesla*-smi", "nvidia-legacy-*-smi", "nvidia-driver-cuda",
-            "nvidia-compute-utils-G0*", "nvidia-computeG0*", "xorg-x11-drv-nvidia-cuda*",
-        ),
+        patterns=PARTS[NVIDIA_SMI],
     ),
     Role(
         "kernel module",

@@ -27,8 +27,7 @@ from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.predicting.answers import Fate, PodAnswer, PodsAnswer
 from simulator.predicting.events import policy_owns_eviction
 from simulator.predicting.reading import PodRequest, fatal, pod_requests, says
-from simulator.predicting.run import Quiet, Run
-from simulator.predicting.settings import EVICTION
+from simulator.predicting.run import EVICTION, Quiet, Run
 
 _NVIDIA: Final = "nvidia.com/"
 _VM: Final = "virt-launcher"

@@ -35,6 +35,13 @@ from simulator.world import World
 
 CUSTOM_LABEL: Final = "NODE_LABEL_FOR_GPU_POD_EVICTION"
 """The variable that names a label of one's own, to be paused with the operands'."""
+EVICTION: Final = "ENABLE_GPU_POD_EVICTION"
+SCRIPT_SINCE: Final[Mapping[str, Mapping[str, str]]] = {
+    "gpu-pods-evicted": {EVICTION: "true"},
+    "custom-operand-label": {CUSTOM_LABEL: ""},
+    "mofed-waited-for": {"GPU_DIRECT_RDMA_ENABLED": "false", "USE_HOST_MOFED": "false"},
+}
+"""Named change of a shell release -> the variables that it brought, with their defaults."""
 _SERVER: Final = Server("http://localhost", "localhost:80")
 
 

@@ -12,11 +12,10 @@ from simulator.manager.releases import Flow, ShellFlow
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.predicting.answers import Setting, SettingsAnswer
 from simulator.predicting.events import cluster_policy, knows_digest, policy_owns_eviction
-from simulator.predicting.run import CUSTOM_LABEL, Run
+from simulator.predicting.run import CUSTOM_LABEL, EVICTION, SCRIPT_SINCE, Run
 from simulator.predicting.traps import traps
 from simulator.urfave import Flag
 
-EVICTION: Final = "ENABLE_GPU_POD_EVICTION"
 DRAIN: Final = "ENABLE_AUTO_DRAIN"
 _SCRIPT_DEFAULTS: Final = {
     "NODE_NAME": "",
@@ -27,12 +26,6 @@ _SCRIPT_DEFAULTS: Final = {
     DRAIN: "true",
     "OPERATOR_NAMESPACE": "gpu-operator-resources",
 }
-_SCRIPT_SINCE: Final[Mapping[str, Mapping[str, str]]] = {
-    "gpu-pods-evicted": {EVICTION: "true"},
-    "custom-operand-label": {CUSTOM_LABEL: ""},
-    "mofed-waited-for": {"GPU_DIRECT_RDMA_ENABLED": "false", "USE_HOST_MOFED": "false"},
-}
-"""Named change of a shell release -> the variables that it brought, with their defaults."""
 _NOT_FOR_PEOPLE: Final = ("KUBECONFIG",)
 _CLUSTER_POLICY: Final = (
     ("driver", "enabled"),
@@ -50,7 +43,7 @@ def settings_answer(run: Run) -> SettingsAnswer:
 def _script_variables(resolved: ShellFlow) -> dict[str, str]:
     """The variables that a shell release reads -> their defaults."""
     names = {change.name for change in resolved.changes}
-    return _SCRIPT_DEFAULTS | {key: value for name, more in _SCRIPT_SINCE.items() if name in names for key, value in more.items()}
+    return _SCRIPT_DEFAULTS | {key: value for name, more in SCRIPT_SINCE.items() if name in names for key, value in more.items()}
 
 
 def _variables(run: Run) -> Iterator[Setting]:

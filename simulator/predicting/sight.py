@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.cluster.objects import Pod
-from simulator.node.pods import DRIVER_MANAGER_CONTAINER
+from simulator.manager.charts import DRIVER_MANAGER_CONTAINER
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,30 +6,25 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from simulator import labels
-from simulator.config import FLAGS, FORCE_REINSTALL, Config
+from simulator.config import FORCE_REINSTALL, Config
 from simulator.gocompat import GoError, parse_duration
 from simulator.host.spec import MELLANOX
 from simulator.manager.releases import Flow, is_since
+from simulator.manager.shell.releases import CHANGES
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
 from simulator.manager.v0_12_0 import DRA_DRIVER
 from simulator.manager.whatif import WHAT_IFS
 from simulator.predicting.answers import Trap
 from simulator.predicting.events import cluster_policy, knows_digest, policy_owns_eviction
 from simulator.predicting.reading import pod_requests
-from simulator.predicting.run import CUSTOM_LABEL, Run
+from simulator.predicting.run import CUSTOM_LABEL, SCRIPT_SINCE, Run
 
-_EVER: Final = {
-    **{flag.env: "v0.9.0" for flag in FLAGS},
+_SINCE: Final = {
+    **{variable: tag for tag, changes in CHANGES.items() for change in changes for variable in SCRIPT_SINCE.get(change.name, ())},
     FORCE_REINSTALL.env: "v0.10.0",
     DRIVER_CONFIG_DIGEST: "v0.10.0",
 }
-"""Variable -> the first Go release that reads it."""
-_SHELL_SINCE: Final = {
-    "ENABLE_GPU_POD_EVICTION": "v0.6.2",
-    CUSTOM_LABEL: "v0.8.1",
-    "GPU_DIRECT_RDMA_ENABLED": "v0.8.1",
-    "USE_HOST_MOFED": "v0.8.1",
-}
+"""Variable that not every release reads -> the first that does."""
 _OPERAND_APPS: Final = ("nvidia-operator-validator", "nvidia-device-plugin-daemonset", "nvidia-sandbox-validator")
 
 
@@ -142,11 +137,8 @@ def _not_exactly_true(run: Run) -> Iterator[Trap]:
 
 
 def _unknown_variable(run: Run) -> Iterator[Trap]:
-    for name, first in _EVER.items():
-        if name not in run.world.env:
-            continue
-        since = _SHELL_SINCE.get(name, first if name in {FORCE_REINSTALL.env, DRIVER_CONFIG_DIGEST} else "")
-        if since and not is_since(run.release, since):
+    for name, since in _SINCE.items():
+        if name in run.world.env and not is_since(run.release, since):
             yield Trap("unknown-to-this-release", name, f"{run.release} does not read {name}; the first that does is {since}")
     known = {flag.env for flag in run.resolved.flags} if isinstance(run.resolved, Flow) else set()
     for what_if in WHAT_IFS.values():

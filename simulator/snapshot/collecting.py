@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from simulator.manager.charts import DRIVER_MANAGER_CONTAINER
 from simulator.reading import InputError, printable
 from simulator.snapshot.contents import Contents
 from simulator.snapshot.documents import read_objects
-from simulator.snapshot.kubernetes import CONTAINER
 from simulator.snapshot.values import elements, text
 
 _TIMEOUT: Final = 120
@@ -122,7 +122,7 @@ def _take_logs(found: Contents, kubectl: Kubectl, node: str) -> None:
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod, safe='')}/log"
         for which, more in (("", {}), ("previous", {"previous": "true"})):
             try:
-                log = kubectl.get(path, container=CONTAINER, limitBytes=str(_LONGEST_LOG), **more)
+                log = kubectl.get(path, container=DRIVER_MANAGER_CONTAINER, limitBytes=str(_LONGEST_LOG), **more)
             except InputError as error:
                 if not which:
                     found.skip(f"the log of {namespace}/{pod}: {error}")
@@ -134,5 +134,5 @@ def _managers(found: Contents, node: str) -> Iterator[tuple[str, str]]:
     """The pods that run driver-manager."""
     pods: Iterator[Any] = (place.value for place in found.of("Pod", node))
     for pod in pods:
-        if any(text(container, "name") == CONTAINER for container in elements(pod, "spec", "initContainers")):
+        if any(text(container, "name") == DRIVER_MANAGER_CONTAINER for container in elements(pod, "spec", "initContainers")):
             yield text(pod, "metadata", "namespace"), text(pod, "metadata", "name")

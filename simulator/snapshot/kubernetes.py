@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simulator.kube.drain import MIRROR_POD
+from simulator.manager.charts import DRIVER_MANAGER_CONTAINER
 from simulator.reading import FORMAT, InputError, nearest
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
 from simulator.snapshot.contents import TABLE, Contents
@@ -31,7 +32,6 @@ _GPU_LABEL: Final = re.compile(r"feature\.node\.kubernetes\.io/pci-(030[02]_)?10
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _EVICTION: Final = "pods/eviction"
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
-CONTAINER: Final = "k8s-driver-manager"
 """The init container that runs driver-manager."""
 _MOST_PODS, _MOST_LABELS = 5_000, 30_000
 """So many pods a node has, and labels it and they have, at most: ten times what is usual."""
@@ -166,7 +166,7 @@ def _operators_namespaces(items: Iterable[Mapping[str, Any]]) -> set[str]:
         text(item, "metadata", "namespace")
         for item in items
         for spec in (mapping(item, "spec"), mapping(item, "spec", "template", "spec"))
-        if any(text(container, "name") == CONTAINER for container in elements(spec, "initContainers"))
+        if any(text(container, "name") == DRIVER_MANAGER_CONTAINER for container in elements(spec, "initContainers"))
     }
     return {"kube-system", "gpu-operator", *ours}
 
@@ -324,7 +324,7 @@ def _unfinished(status: Mapping[str, Any]) -> dict[str, Any]:
     """What is said of an init container that is not over, or was started again: how often, and how it ended. {} of another."""
     restarts, name = status.get("restartCount"), text(status, "name")
     again = restarts if isinstance(restarts, int) and not isinstance(restarts, bool) and 0 <= restarts < 1 << 31 else 0
-    if name != CONTAINER or (not again and mapping(status, "state", "terminated").get("exitCode") == 0):
+    if name != DRIVER_MANAGER_CONTAINER or (not again and mapping(status, "state", "terminated").get("exitCode") == 0):
         return {}
     out = {"name": name, "ready": flag(status, "ready"), "restartCount": again}
     return out | {key: state for key in ("state", "lastState") if (state := _state(mapping(status, key)))}

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from simulator import messages as m
+from simulator.manager.charts import DRIVER_MANAGER_CONTAINER
 from simulator.snapshot.contents import Contents
 from simulator.snapshot.findings import Findings
-from simulator.snapshot.kubernetes import CONTAINER, Scene, full_name
+from simulator.snapshot.kubernetes import Scene, full_name
 from simulator.snapshot.secrets import without_secrets
 from simulator.snapshot.values import text
 
@@ -85,7 +86,7 @@ def node_logs(found: Contents, scene: Scene, findings: Findings) -> NodeLogs:
     for file, whole in found.logs.items():
         for pod, log in _by_pod(file, whole, known):
             if pod in here:
-                logs.add(f"{here[pod]}/{CONTAINER}", log, findings)
+                logs.add(f"{here[pod]}/{DRIVER_MANAGER_CONTAINER}", log, findings)
             elif pod not in known:
                 _add_stray(logs, file, pod, log, (scene.name, nodes), findings)
     return logs
@@ -100,7 +101,7 @@ def _by_pod(file: str, log: str, known: set[str]) -> Iterator[tuple[str, str]]:
     lines: list[str] | None = None
     for line in log.splitlines(keepends=True):
         if match := _PREFIX.match(line):
-            lines = parts.setdefault(match["pod"], []) if match["container"] == CONTAINER else None
+            lines = parts.setdefault(match["pod"], []) if match["container"] == DRIVER_MANAGER_CONTAINER else None
         if lines is not None:
             lines.append(line)
     yield from ((pod, "".join(lines)) for pod, lines in parts.items())

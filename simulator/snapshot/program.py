@@ -17,12 +17,12 @@ from typing import Any, Final
 from simulator import labels as operands
 from simulator.config import UNINSTALL_DRIVER
 from simulator.host.tree import HOST
-from simulator.manager.charts import CHARTS
+from simulator.manager.charts import CHARTS, DRIVER_MANAGER_CONTAINER
 from simulator.manager.releases import DEFAULT, RELEASES, modelled
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.snapshot.findings import Findings
-from simulator.snapshot.kubernetes import CONTAINER, Scene
+from simulator.snapshot.kubernetes import Scene
 from simulator.snapshot.values import elements, mapping, text, texts
 from simulator.snapshot.variables import NAMES, may_be_kept
 
@@ -79,7 +79,7 @@ def find_program(scene: Scene, findings: Findings) -> Program:
     pod = in_pod.pod if in_pod else None
     if chosen is None:
         namespace = next((text(item, "metadata", "namespace") for item in scene.pods if _is_operators(item)), "gpu-operator")
-        findings.unseen(f"driver-manager's settings: no pod or DaemonSet of the node has a container {CONTAINER}")
+        findings.unseen(f"driver-manager's settings: no pod or DaemonSet of the node has a container {DRIVER_MANAGER_CONTAINER}")
         findings.assumed(
             f"it is started as the GPU Operator starts it in the {WORKLOADS[mode].daemonset} DaemonSet of namespace {namespace}"
         )
@@ -106,7 +106,7 @@ def _candidates(mode: Mode, owners: tuple[dict[str, Any], ...]) -> Iterator[_Can
         if WORKLOADS[mode].selector not in selector:
             continue
         for container in elements(spec, "initContainers"):
-            if text(container, "name") == CONTAINER or f"/{CONTAINER}:" in text(container, "image"):
+            if text(container, "name") == DRIVER_MANAGER_CONTAINER or f"/{DRIVER_MANAGER_CONTAINER}:" in text(container, "image"):
                 name = text(item, "metadata", "name")
                 whose = f"{'pod' if is_pod else 'DaemonSet'} {name}"
                 yield _Candidate(container, text(item, "metadata", "namespace"), whose, selector, item if is_pod else None)
@@ -120,7 +120,9 @@ def _fits(item: _Candidate, scene: Scene) -> bool:
 
 def is_done(pod: dict[str, Any] | None) -> bool:
     """Has driver-manager ended well in this pod? Where nothing is said of it: is the pod running, which needs that?"""
-    statuses = [status for status in elements(pod, "status", "initContainerStatuses") if text(status, "name") == CONTAINER]
+    statuses = [
+        status for status in elements(pod, "status", "initContainerStatuses") if text(status, "name") == DRIVER_MANAGER_CONTAINER
+    ]
     if not statuses:
         return text(pod, "status", "phase") == "Running"
     return any(mapping(status, "state", "terminated").get("exitCode") == 0 for status in statuses)

@@ -9,7 +9,7 @@ import pytest
 from simulator import labels
 from simulator.cluster.objects import Owner, Pod
 from simulator.host.spec import Module
-from simulator.node.pods import DRIVER_MANAGER_CONTAINER
+from simulator.manager.charts import DRIVER_MANAGER_CONTAINER
 from simulator.predicting.answers import Cause, Outlook
 from simulator.predicting.events import Event
 from simulator.predicting.prediction import predict
