@@ -116,35 +116,35 @@ def administrator(
     """
     act: Callable[[Node], object]
     if packages:
-        act = lambda node: node.machine.purge(packages.split())  # noqa: E731
+        act = lambda node: node.machine.purge(packages.split())  # noqa: E731  # an act for each sentence, in a line
     elif uninstall:
-        act = lambda node: node.machine.nvidia_uninstall()  # noqa: E731
+        act = lambda node: node.machine.nvidia_uninstall()  # noqa: E731  # an act for each sentence, in a line
     elif autoremove:
-        act = lambda node: node.machine.autoremove()  # noqa: E731
+        act = lambda node: node.machine.autoremove()  # noqa: E731  # an act for each sentence, in a line
     elif marked:
-        act = lambda node: node.machine.mark_manual(marked.split())  # noqa: E731
+        act = lambda node: node.machine.mark_manual(marked.split())  # noqa: E731  # an act for each sentence, in a line
     elif plan:
         act = _carry_out_plan
     elif path:
-        act = lambda node: node.machine.write(path, f"{line}\n")  # noqa: E731
+        act = lambda node: node.machine.write(path, f"{line}\n")  # noqa: E731  # an act for each sentence, in a line
     elif initramfs:
-        act = lambda node: node.machine.update_initramfs(every=initramfs == "every")  # noqa: E731
+        act = lambda node: node.machine.update_initramfs(every=initramfs == "every")  # noqa: E731  # an act for each sentence, in a line
     elif blacklist:
         line = "blacklist {}\n" if blacklist == "blacklists" else "install {} /bin/false\n"
         text = "".join(line.format(module) for module in _MODULES)
-        act = lambda node: _configure(node, text, stale=stale is not None)  # noqa: E731
+        act = lambda node: _configure(node, text, stale=stale is not None)  # noqa: E731  # an act for each sentence, in a line
     elif reboot:
-        act = lambda node: node.reboot(kernel=kernel or "")  # noqa: E731
+        act = lambda node: node.reboot(kernel=kernel or "")  # noqa: E731  # an act for each sentence, in a line
     elif pods:
-        act = lambda node: [node.delete_pods(f"{name}-") for name in re.split(r",\s*", pods)]  # noqa: E731
+        act = lambda node: [node.delete_pods(f"{name}-") for name in re.split(r",\s*", pods)]  # noqa: E731  # an act for each sentence, in a line
     elif label:
         key, equals, value = label.partition("=")
-        act = lambda node: node.label({key if equals else key.removesuffix("-"): value if equals else None})  # noqa: E731
+        act = lambda node: node.label({key if equals else key.removesuffix("-"): value if equals else None})  # noqa: E731  # an act for each sentence, in a line
     elif cordon:
-        act = lambda node: node.cordon(unschedulable=True)  # noqa: E731
+        act = lambda node: node.cordon(unschedulable=True)  # noqa: E731  # an act for each sentence, in a line
     else:
         assert restart
-        act = lambda node: node.operator.start()  # noqa: E731
+        act = lambda node: node.operator.start()  # noqa: E731  # an act for each sentence, in a line
     watched.acts.append((minutes, act))
 
 

@@ -26,6 +26,7 @@ from simulator.kube.profile import Libraries
 from simulator.kube.rest import Connection, RestClient
 from simulator.manager.charts import CHARTS, DRIVER_MANAGER_CONTAINER
 from simulator.manager.releases import modelled
+from simulator.node import pod_messages as m
 from simulator.node.pci_ids import bundled
 from simulator.node.plugin.names import PCI_IDS
 from simulator.node.plugin.releases import PLUGINS, plugin_release
@@ -177,7 +178,7 @@ def start_sandbox_validator(
         if exit_code != 0:
             break
     else:
-        runs.append(ContainerRun(VALIDATOR, "all validations are successful\n"))
+        runs.append(ContainerRun(VALIDATOR, m.ALL_SUCCESSFUL))
     after = replace(world, host=_with_status_files(world.host, host), changes=())
     return PodRun(tuple(runs), after, is_running=runs[-1].name == VALIDATOR)
 
@@ -227,15 +228,15 @@ _WAITS: Final = (
         "vfio-pci-validation",
         PASSTHROUGH,
         VFIO_READY,
-        "vfio-pci not needed, skipping validation\n",
-        "waiting for vfio-pci driver ...\n",
+        m.VFIO_PCI_NOT_NEEDED,
+        m.WAITING_FOR_VFIO_PCI,
     ),
     (
         "vgpu-devices-validation",
         VGPU,
         VGPU_DEVICES_READY,
-        "vgpu-devices not needed, skipping validation\n",
-        "waiting for vGPU devices...\n",
+        m.VGPU_DEVICES_NOT_NEEDED,
+        m.WAITING_FOR_VGPU_DEVICES,
     ),
 )
 """The init containers: name, the workload they are for, the file they wait for, what they print."""
@@ -244,7 +245,7 @@ _WAITS: Final = (
 def _wait(host: FakeHost, clock: VirtualClock, out: _Log, workload: str, ready: str, skipped: str, waiting: str) -> None:
     """One init container's script."""
     while not host.is_file(f"{VALIDATIONS}/{WORKLOAD_TYPE}"):
-        out.stdout("waiting for workload type status file\n")
+        out.stdout(m.WAITING_FOR_WORKLOAD_TYPE)
         clock.sleep(_WAIT)
     if host.read_file(f"{VALIDATIONS}/{WORKLOAD_TYPE}").rstrip("\n") != workload:
         out.stdout(skipped)

@@ -52,7 +52,7 @@ def bench(init=(), main=(), grace=30.0, labels=None, pace=None):
     for container in (*init, *main):
         container.clock = clock
     processes = Processes(clock)
-    date = lambda: cluster.reactions.now  # noqa: E731
+    date = lambda: cluster.reactions.now  # noqa: E731  # shorter than a function, and as clear
     daemonsets = DaemonSets(cluster.store, clock, date, "ns")
     kubelet = Kubelet(cluster.store, clock, processes, date, daemonsets.containers_of, pace)
     daemonsets.apply([DaemonSet("app", LABEL, Containers(tuple(init), tuple(main), grace))])
