@@ -44,6 +44,11 @@ class Bar:
         self._is_shown = False
         self.done = 0
 
+    @property
+    def is_at_terminal(self) -> bool:
+        """Is there a bar once the work takes long? Where not, lines of one's own may say how far it is."""
+        return self._stream is not None
+
     def advance(self, n: int = 1) -> None:
         """N more are done."""
         self.done += n

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_output, check_release, read_env
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import RELEASES, modelled
+from simulator.progress import progress
 from simulator.reading import InputError, nearest
 from simulator.report.attribution import Attribution
 from simulator.report.bumps import Bump, find_bumps
@@ -79,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         sys.stdout.write(json.dumps(_document(found), indent=2) + "\n")
     else:
-        sys.stdout.write(_text(found, options.output))
+        _write(found, options)
     return 1 if _is_unnamed(found) else 0
 
 
@@ -107,9 +109,11 @@ def _run_diff(options: argparse.Namespace, subject: Subject | None) -> int:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     elif founds or problems:
         mark = "**Not compared:** " if options.output == "markdown" else "not compared: "
-        sys.stdout.write(
-            "\n".join([*(_text(found, options.output) for found in founds), *(f"{mark}{problem}\n" for problem in problems)])
-        )
+        parts: list[Callable[[], object]] = [partial(_write, found, options) for found in founds]
+        parts += [partial(sys.stdout.write, f"{mark}{problem}\n") for problem in problems]
+        for number, part in enumerate(parts):
+            sys.stdout.write("\n" if number else "")
+            part()
     elif options.output == "text":
         sys.stdout.write(f"{NO_BUMP}\n")
     return 1 if any(map(_is_unnamed, founds)) else 0
@@ -187,7 +191,9 @@ def _subject(options: argparse.Namespace) -> Subject | None:
 
 def _found(title: Title, subject: Subject | None) -> _One | Survey:
     if subject is None:
-        return survey(title, itertools.chain(recorded_cases(), named_hosts()))
+        subjects = [*recorded_cases(), *named_hosts()]
+        with progress(f"{title.left} -> {title.right}", len(subjects)) as bar:
+            return survey(title, bar.over(subjects))
     attribution = Attribution(title.left, title.right)
     return _One(title, compare(subject, attribution, title.left))
 
@@ -202,8 +208,9 @@ def _document(found: _One | Survey) -> dict[str, Any]:
     return survey_document(found)
 
 
-def _text(found: _One | Survey, form: str) -> str:
-    if form == "markdown":
-        return compared_markdown(found.title, found.compared) if isinstance(found, _One) else survey_markdown(found)
+def _write(found: _One | Survey, options: argparse.Namespace) -> None:
+    if options.output == "markdown":
+        sys.stdout.write(compared_markdown(found.title, found.compared) if isinstance(found, _One) else survey_markdown(found))
+        return
     lines = compared_lines(found.title, found.compared) if isinstance(found, _One) else survey_lines(found)
-    return "\n".join(lines) + "\n"
+    colour.write(lines, colour.COMPARISON, options)

@@ -16,6 +16,7 @@ import json
 import sys
 from pathlib import Path
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_chart, add_output, add_release, release_of
 from simulator.diagnosing.findings import diagnose, judged_for
 from simulator.explaining.explanation import explain
@@ -47,10 +48,9 @@ def run(options: argparse.Namespace) -> int:
     happened = {name: explain(text, daemonset="" if mode == Mode.CONTAINER else daemonset) for name, text in bundle.logs.items()}
     diagnosis = Diagnosis(bundle, release, diagnose(bundle, release), happened)
     if options.output == "json":
-        text = json.dumps(diagnosis_document(diagnosis), indent=2)
+        sys.stdout.write(json.dumps(diagnosis_document(diagnosis), indent=2) + "\n")
     elif options.output == "markdown":
-        text = "\n".join(map(printable, diagnosis_markdown(diagnosis).splitlines()))
+        sys.stdout.writelines(f"{printable(line)}\n" for line in diagnosis_markdown(diagnosis).splitlines())
     else:
-        text = "\n".join(map(printable, diagnosis_lines(diagnosis)))
-    sys.stdout.write(text + "\n")
+        colour.write(map(printable, diagnosis_lines(diagnosis)), colour.DIAGNOSIS, options)
     return 1 if diagnosis.findings else 0

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_output, check_release
 from simulator.explaining.explanation import explain
 from simulator.manager.releases import RELEASES
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         sys.stdout.write(json.dumps(explanation_document(found, FORMAT), indent=2) + "\n")
     else:
-        sys.stdout.write("\n".join(explanation_lines(found)) + "\n")
+        colour.write(explanation_lines(found), colour.EXPLANATION, options)
     return 0 if found.fits else 1
 
 

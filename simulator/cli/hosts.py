@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_output, add_release, check_release
 from simulator.manager.releases import DEFAULT
 from simulator.reading import InputError, printable
@@ -37,22 +38,21 @@ def run(options: argparse.Namespace) -> int:
     if options.verdict:
         chosen = report.named_hosts() if options.host is None else [load_host(options.host)]
         judgements = [report.judge(host, release) for host in chosen]
-        _print(options.output, report.verdicts(judgements, release), report.verdicts_document(judgements, release))
+        _print(options, report.verdicts(judgements, release), report.verdicts_document(judgements, release))
         return 1 if release == DEFAULT and not all(judgement.is_expected for judgement in judgements) else 0
     if options.host is not None:
         judgement = report.judge(load_host(options.host), release)
-        _print(options.output, report.details(judgement, release), report.details_document(judgement, release))
+        _print(options, report.details(judgement, release), report.details_document(judgement, release))
         return 0
     if options.release is not None:
         raise InputError("", "", "--release goes with --verdict or the name of a host", "add one of them")
     hosts = report.named_hosts()
-    _print(options.output, report.listing(hosts), report.listing_document(hosts))
+    _print(options, report.listing(hosts), report.listing_document(hosts))
     return 0
 
 
-def _print(output: str, lines: Iterable[str], document: dict[str, Any]) -> None:
-    if output == "json":
+def _print(options: argparse.Namespace, lines: Iterable[str], document: dict[str, Any]) -> None:
+    if options.output == "json":
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
-    for line in lines:
-        sys.stdout.write(printable(line) + "\n")
+    colour.write(map(printable, lines), colour.HOSTS, options)

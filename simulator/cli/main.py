@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import itertools
 import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Final, NoReturn
 
 from simulator import __version__
 from simulator.reading import InputError, nearest, printable
 
 SUBCOMMANDS: Final = {
+    "demo": "the story of upstream's issue #191 on one screen, computed as it is told",
     "run": "one run of a release against a host and a cluster",
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
     "hosts import": "a host file from a container image, a root directory or a tar archive",
@@ -34,6 +37,7 @@ SUBCOMMANDS: Final = {
     "passthrough migrate": "values for Cozystack's platform that keep what a hand-edited KubeVirt CR permits",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "releases": "the supported releases: charts, named changes, quirks, steps",
+    "completion": "what makes bash, zsh or fish complete dmsim's commands, options, hosts, clusters and releases",
 }
 """Name, of one word or two -> what it does. The module is `simulator.cli.<name>` with `add_arguments` and `run`."""
 
@@ -41,13 +45,30 @@ OK: Final = 0
 CHECK_FAILED: Final = 1
 BAD_INPUT: Final = 2
 
+NO_COLOR: Final = "--no-color"
+
 _LISTING: Final = """\
 commands (each has --help):
 {}
 
-try this first:
-  dmsim run --host ubuntu-24.04-driver-580-open --env NODE_NAME=gpu-1
+before or after any command:
+  --no-color           no colour, as with NO_COLOR=1; there is none in pipes and documents
+
 """.format("\n".join(f"  {name:<20} {text}" for name, text in SUBCOMMANDS.items()))
+
+FIRST_STEPS: Final = """\
+dmsim: what will NVIDIA's k8s-driver-manager do to my GPU node?
+
+  a version bump: what changes for a node like mine?
+    dmsim compare v0.10.0 v0.12.0 --host container-driver-loaded
+  my node is stuck: what happened, and what now?
+    kubectl logs -n gpu-operator POD -c k8s-driver-manager | dmsim explain -
+  issue #191: why does a host's own driver block vfio, and what would help?
+    dmsim demo
+
+dmsim --help lists all commands; dmsim completion --help: Tab completes them.
+"""
+"""What `dmsim` alone prints: where to begin, for three kinds of user."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,32 +79,57 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
 
 
+def subparser(name: str) -> Parser:
+    """The arguments of a subcommand."""
+    module = _module(name)
+    parser = Parser(
+        prog=f"dmsim {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    module.add_arguments(parser)
+    _add_no_color(parser)
+    return parser
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module("simulator.cli." + name.replace("-", "_").replace(" ", "_"))
+
+
+def _add_no_color(parser: argparse.ArgumentParser) -> None:
+    """`--no-color`, to a subcommand and to the commands that it has itself."""
+    parser.add_argument(NO_COLOR, action="store_true", default=argparse.SUPPRESS, help="no colour, as with NO_COLOR=1")
+    for action in parser._actions:  # argparse shows the parsers of a command's own commands nowhere else
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _add_no_color(command)
+
+
 def main(argv: Sequence[str]) -> int:
     """Run dmsim with arguments; returns the exit code."""
     parser = Parser(
         prog="dmsim",
-        usage="dmsim [-h] [--version] COMMAND ...",
+        usage="dmsim [-h] [--version] [--no-color] COMMAND ...",
         description="A faithful model of NVIDIA's k8s-driver-manager.",
         epilog=_LISTING,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"dmsim {__version__}")
-    name, rest = (argv[0], argv[1:]) if argv else ("--help", ())
+    refused = list(itertools.takewhile(NO_COLOR.__eq__, argv))
+    argv = argv[len(refused) :]
+    if not argv:
+        sys.stdout.write(FIRST_STEPS)
+        return OK
+    name, rest = argv[0], argv[1:]
     if name.startswith("-"):
-        parser.parse_args([name, *rest])
+        parser.parse_args(argv)
         return OK
     if f"{name} {' '.join(rest[:1])}" in SUBCOMMANDS:
         name, rest = f"{name} {rest[0]}", rest[1:]
     elif name not in SUBCOMMANDS:
         parser.error(f'there is no subcommand "{name}"; {nearest(name, SUBCOMMANDS)}')
-    module = importlib.import_module("simulator.cli." + name.replace("-", "_").replace(" ", "_"))
-    sub = Parser(
-        prog=f"dmsim {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    module.add_arguments(sub)
+    options = subparser(name).parse_args(rest, argparse.Namespace(no_color=bool(refused)))
     try:
-        return int(module.run(sub.parse_args(rest)))
+        return int(_module(name).run(options))
     except InputError as error:
         sys.stderr.write(f"dmsim {name}: {error}\n")
         return BAD_INPUT

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_output
 from simulator.host.spec import HostSpec
 from simulator.kubevirt.checking import Passthrough, check
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--values", metavar="FILE", help="values of Cozystack's platform, or its Package")
     parser.add_argument("--kubevirt", metavar="FILE", help="the KubeVirt CR as it stands in the cluster")
-    parser.add_argument("--host", metavar="H", action="append", default=[], help="a node: a named host, or a host file")
+    parser.add_argument("--host", metavar="NAME|FILE", action="append", default=[], help="a node: a named host, or a host file")
     parser.add_argument("--lspci", metavar="FILE", action="append", default=[], help="a node: what `lspci -nnk` prints on it")
     parser.add_argument("--pci-ids", metavar="FILE", help="the device plugin's pci.ids (default: its own)")
     parser.add_argument("--vm", metavar="FILE", nargs="+", action="extend", default=[], help="manifests of VMs")
@@ -57,11 +58,11 @@ def run(options: argparse.Namespace) -> int:
     """Print the check. Exits 1 on a mismatch."""
     checked = check(_given(options))
     if options.output == "json":
-        text = json.dumps(checked_document(checked), indent=2)
+        sys.stdout.write(json.dumps(checked_document(checked), indent=2) + "\n")
+    elif options.output == "markdown":
+        sys.stdout.writelines(f"{printable(line)}\n" for line in checked_markdown(checked))
     else:
-        lines = checked_lines(checked) if options.output == "text" else checked_markdown(checked)
-        text = "\n".join(map(printable, lines))
-    sys.stdout.write(text + "\n")
+        colour.write(map(printable, checked_lines(checked)), colour.CHECKED, options)
     return 1 if checked.findings else 0
 
 

@@ -18,6 +18,7 @@ import json
 import sys
 from pathlib import Path
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_chart, add_output, add_release, check_release, check_what_if, read_env, release_of
 from simulator.manager.releases import DEFAULT
 from simulator.predicting.events import Event, is_set_up
@@ -98,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
             case "markdown":
                 sys.stdout.write(comparison_markdown(compared))
             case _:
-                sys.stdout.write("\n".join(comparison_lines(compared)) + "\n")
+                colour.write(comparison_lines(compared), colour.PREDICTION, options)
         return 0 if prediction.verdict.succeeds else 1
     match options.output:
         case "json":
@@ -106,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
         case "markdown":
             sys.stdout.write(prediction_markdown(prediction))
         case _:
-            sys.stdout.write("\n".join(prediction_lines(prediction)) + "\n")
+            colour.write(prediction_lines(prediction), colour.PREDICTION, options)
     return 0 if prediction.verdict.succeeds else 1
 
 

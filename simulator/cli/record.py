@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from simulator.cli.arguments import add_image, find_image, read_cases_argument
+from simulator.progress import progress
 from simulator.recordings.layout import plain_name
 from simulator.verifying.judging import with_reasons
 from simulator.verifying.recorder import Recorder
@@ -37,12 +38,15 @@ def run(options: argparse.Namespace) -> int:
     recorder = Recorder(Path(options.out), plain_name(image.release, "--release"), image.id)
     recorded = kept = 0
     excluded: Counter[str] = Counter()
-    for done, case in enumerate(recorder.record(cases, image, jobs=options.jobs, again=options.again), 1):
-        if case.excluded:
-            excluded[case.excluded] += 1
-        kept += case.kept
-        recorded += not (case.kept or case.excluded)
-        what = f"excluded: {case.excluded}" if case.excluded else "kept" if case.kept else "recorded"
-        sys.stderr.write(f"{done}/{len(cases)} {case.case} {what}\n")
+    with progress("record", len(cases)) as bar:
+        made = recorder.record(cases, image, jobs=options.jobs, again=options.again)
+        for done, case in enumerate(bar.over(made), 1):
+            if case.excluded:
+                excluded[case.excluded] += 1
+            kept += case.kept
+            recorded += not (case.kept or case.excluded)
+            if not bar.is_at_terminal:
+                what = f"excluded: {case.excluded}" if case.excluded else "kept" if case.kept else "recorded"
+                sys.stderr.write(f"{done}/{len(cases)} {case.case} {what}\n")
     sys.stdout.write(f"{recorded} recorded, {kept} kept, {with_reasons(excluded)}\n")
     return 0 if recorded or kept else 1

@@ -18,8 +18,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_release, check_release
 from simulator.manager.releases import RELEASES
+from simulator.progress import progress
 from simulator.reading import InputError
 from simulator.recordings.layout import NEIGHBOURS, PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
 from simulator.recordings.replaying import NEIGHBOUR_RELEASES, differences, replayed, replayed_others
@@ -46,26 +48,29 @@ def run(options: argparse.Namespace) -> int:
     for folder in options.dirs:
         recordings = list(read_folder(Path(folder), options.program or ""))
         program = options.program or _implied(recordings, release)
-        for recording in recordings:
-            if (
-                program not in {None, recording.program}
-                or (release and recording.release != release)
-                or options.text not in recording.case
-            ):
-                continue
-            simulated = replayed(recording)
-            if out is not None:
-                write_recording(out, recording.release, recording.case, simulated, **replayed_others(recording))
-            found = differences(recording, simulated)
-            if not found:
-                passed += 1
-                continue
-            failed += 1
-            sys.stdout.write(f"{recording.release} {recording.case}\n")
-            sys.stdout.writelines(f"  {mismatch}\n" for mismatch in found)
+        asked_for = [
+            recording
+            for recording in recordings
+            if program in {None, recording.program}
+            and (not release or recording.release == release)
+            and options.text in recording.case
+        ]
+        with progress("replay", len(asked_for)) as bar:
+            for recording in bar.over(asked_for):
+                simulated = replayed(recording)
+                if out is not None:
+                    write_recording(out, recording.release, recording.case, simulated, **replayed_others(recording))
+                found = differences(recording, simulated)
+                if not found:
+                    passed += 1
+                    continue
+                failed += 1
+                bar.clear()
+                lines = (f"{recording.release} {recording.case}", *(f"  {mismatch}" for mismatch in found))
+                colour.write(lines, colour.RECORDED, options)
     if not passed and not failed:
         sys.stdout.write("no recording fits\n")
-    sys.stdout.write(f"{passed} passed, {failed} failed\n")
+    colour.write([f"{passed} passed, {failed} failed"], colour.RECORDED, options)
     return 1 if failed or not passed else 0
 
 

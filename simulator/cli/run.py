@@ -14,6 +14,7 @@ import json
 import sys
 from pathlib import Path
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_output, add_release, check_release, check_what_if, read_env, read_start
 from simulator.host.spec import HostSpec
 from simulator.importing.sources import import_image
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(outcome_document(outcome), indent=2) + "\n")
     else:
         sys.stdout.write(log_text(outcome, start))
-        sys.stdout.write("\n".join(summary(outcome)) + "\n")
+        colour.write(summary(outcome), colour.CHANGES, options)
     if not options.exit_code:
         return 0
     code = outcome.exit_code

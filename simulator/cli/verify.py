@@ -20,8 +20,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_image, add_output, check_release, find_image, read_cases_argument, whole_number
 from simulator.manager.releases import GO_RELEASES, flow
+from simulator.progress import progress
 from simulator.reading import InputError, nearest
 from simulator.recordings.layout import write_whole
 from simulator.report.verification import Written, said, verification_document, verification_lines
@@ -155,11 +157,14 @@ def _model(release: str, options: argparse.Namespace) -> Model:
 
 
 def _shown(verdicts: Iterable[Verdict], number: int) -> Iterator[Verdict]:
-    """The verdicts, each with a line of progress."""
-    for index, verdict in enumerate(verdicts, 1):
-        first = f": {said(verdict.found[0])}" if verdict.found else ""
-        sys.stderr.write(f"{index}/{number} {verdict.name} {verdict.word}{first}\n")
-        yield verdict
+    """The verdicts as they come: a line each in a log; at a terminal a bar, and a line for what is not equal."""
+    with progress("verify", number) as bar:
+        for index, verdict in enumerate(bar.over(verdicts), 1):
+            if not bar.is_at_terminal or verdict.found or verdict.broken:
+                bar.clear()
+                first = f": {said(verdict.found[0])}" if verdict.found else ""
+                sys.stderr.write(f"{index}/{number} {verdict.name} {verdict.word}{first}\n")
+            yield verdict
 
 
 def _report(options: argparse.Namespace, model: Model, verdicts: Sequence[Verdict], written: Sequence[Written] = ()) -> int:
@@ -169,5 +174,5 @@ def _report(options: argparse.Namespace, model: Model, verdicts: Sequence[Verdic
     if options.output == "json":
         sys.stdout.write(json.dumps(verification_document(model, tally, verdicts, written), indent=2) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in verification_lines(tally, verdicts, written))
+        colour.write(verification_lines(tally, verdicts, written), colour.RECORDED, options)
     return 0 if tally.passed else 1

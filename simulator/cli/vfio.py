@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from simulator import logrus
+from simulator.cli import colour
 from simulator.cli.arguments import add_output, add_release, check_release, read_env, read_start
 from simulator.host.spec import NVIDIA, HostSpec
 from simulator.reading import InputError
@@ -66,7 +67,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         sys.stdout.write(json.dumps(_document(outcome), indent=2) + "\n")
     else:
-        sys.stdout.writelines([*_program_output(outcome, start), *_summary(outcome, host)])
+        sys.stdout.writelines(_program_output(outcome, start))
+        colour.write((line.removesuffix("\n") for line in _summary(outcome, host)), colour.CHANGES, options)
     if not options.exit_code:
         return 0
     return 1 if outcome.exit_code is None else outcome.exit_code

@@ -45,11 +45,21 @@ def test_every_subcommand_has_help_with_an_example(capsys, name):
     assert f"dmsim {name}" in out.split("Example:", 1)[1]
 
 
-def test_without_arguments_it_says_what_to_do_first(capsys):
-    """And exits 0."""
-    code, out, _ = call(capsys)
-    assert code == 0
-    assert "dmsim run --host" in out
+@pytest.mark.parametrize("argv", [(), ("--no-color",)])
+def test_without_arguments_it_says_what_to_do_first(capsys, argv):
+    """Three commands for three kinds of user, within a screen; exit code 0, as it was asked nothing that could fail."""
+    code, out, err = call(capsys, *argv)
+    assert (code, err) == (0, "")
+    commands = [line for line in out.splitlines() if line.startswith("    ")]
+    assert len(commands) == 3
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_what_it_says_first_works(capsys):
+    """Each command, but for what is read from a cluster."""
+    _, out, _ = call(capsys)
+    commands = [line.split()[1:] for line in out.splitlines() if line.startswith("    dmsim")]
+    assert [call(capsys, *command)[0] for command in commands] == [0, 0]
 
 
 def test_help_lists_the_subcommands(capsys):
@@ -295,6 +305,16 @@ def test_replay(capsys):
     code, out, _ = call(capsys, "replay", str(fixtures() / "recordings"), "--release", "v0.10.0", "-k", "hostdrv")
     assert code == 0
     assert out.splitlines()[-1].endswith(" passed, 0 failed")
+
+
+def test_replay_shows_how_far_it_is(capsys, monkeypatch):
+    """At a terminal, erased before a mismatch and at the end."""
+    monkeypatch.setattr("simulator.progress.QUIET_S", 0.0)
+    monkeypatch.setattr("simulator.progress._is_drawable", lambda _: True)
+    _, out, err = call(capsys, "replay", str(fixtures() / "recordings"), "--release", "v0.10.0", "-k", "hostdrv-force")
+    assert out == "1 passed, 0 failed\n"
+    assert "replay [" in err
+    assert err.endswith("\r\x1b[K")
 
 
 def test_replay_of_nothing_fails(capsys):
