@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from simulator.cluster.objects import read_cluster
 from simulator.host.spec import read_host
@@ -26,6 +28,7 @@ PAGES = sorted(
         *ROOT.glob("integrations/**/*.md"),
     ]
 )
+LOADED = re.compile(r"""(?:<link [^>]*href|<(?:script|img|iframe|source)[^>]* src)=["']?([^"' >]+)""")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -112,3 +115,28 @@ def test_every_make_target_that_a_page_names_exists():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {name for page in PAGES for name in re.findall(r"(?:`|    )make ([a-z-]+)", page.read_text(encoding="utf-8"))}
     assert named <= targets
+
+
+def test_every_page_stands_once_in_the_navigation():
+    """So that a stranger finds it."""
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    named = [page for section in navigation for entries in section.values() for entry in entries for page in entry.values()]
+    assert sorted(named) == sorted(str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md"))
+
+
+@pytest.mark.slow
+def test_the_site_is_built_and_asks_nothing_of_others(tmp_path):
+    """A warning is an error; no page loads a font, script, style or picture from elsewhere; the search knows every page."""
+    argv = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    pages = {
+        page.relative_to(tmp_path / "site").as_posix(): page.read_text(encoding="utf-8") for page in tmp_path.glob("site/**/*.html")
+    }
+    loaded = [(name, url) for name, text in pages.items() for url in LOADED.findall(text)]
+    assert [(name, url) for name, url in loaded if url.startswith(("http:", "https:", "//"))] == []
+    styles = "".join(style.read_text(encoding="utf-8") for style in tmp_path.glob("site/**/*.css"))
+    assert re.findall(r"@import|url\([\"']?(?:https?:)?//", styles) == []
+    entries = json.loads((tmp_path / "site/search/search_index.json").read_text(encoding="utf-8"))["docs"]
+    assert {entry["location"].partition("#")[0] for entry in entries} == pages.keys() - {"404.html"}

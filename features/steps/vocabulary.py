@@ -73,7 +73,7 @@ def page() -> Iterator[str]:
             keyword = definition.keyword
             yield from ("", _TITLES[keyword])
         yield from ("", f"- `{definition.sentence}`", "")
-        yield from (line and f"  {line}" for line in definition.doc.splitlines())
+        yield from (line and f"    {line}" for line in definition.doc.splitlines())
     yield from ("", "## Tags", "")
     yield from (f"- `@{tag}`: {text}" for tag, text in {**TAGS, **VALUED}.items())
     yield from ("", "## Named clusters", "")
