@@ -175,6 +175,7 @@ def typed(argv, environment, before, line, wanted, keys="\t\t"):
 
 CASES = [
     ("dmsim rele", "dmsim releases"),
+    ("../bin/dmsim rele", "dmsim releases"),
     ("dmsim run --host container-dr", "--host container-driver-loaded"),
     ("dmsim run --cluster=vm-pass", "--cluster=vm-passthrough-node"),
     ("dmsim run --host-im", "--host-image"),
