@@ -68,6 +68,32 @@ def test_an_image_of_another_release_differs(capsys, image):
     assert re.fullmatch(r"  \w+\S*: image .*, model .*", out[1])
 
 
+@pytest.fixture
+def terminal(monkeypatch):
+    """Standard error is a terminal, and nothing is quick."""
+    monkeypatch.setattr("simulator.progress._is_drawable", lambda _: True)
+    monkeypatch.setattr("simulator.progress.QUIET_S", 0.0)
+
+
+def test_at_a_terminal_only_what_differs_has_a_line(capsys, image, terminal):
+    """A bar stands for the rest, and is gone at the end."""
+    image("v0.12.0")
+    _, out, err = call(capsys, "verify", "--image", "x", "--release", "v0.11.0", "-k", "rnd-00")
+    lines = [line.rpartition("\x1b[K")[2] for line in err.split("\n")]
+    assert len([line for line in lines if " differs: " in line]) == (len(out) - 1) // 2 > 0
+    assert not any(line.endswith(" equal") for line in lines)
+    assert "verify [" in err
+    assert not any("verify [" in line for line in lines)
+
+
+def test_recording_at_a_terminal_is_a_bar(capsys, image, terminal, tmp_path):
+    """Without a line a case."""
+    code, out, err = call(capsys, "record", "--image", "x", "--out", str(tmp_path), "-k", "cli-help")
+    assert (code, err.count("\n")) == (0, 0)
+    assert err.startswith("\r\x1b[Krecord [")
+    assert out[0].endswith(" recorded, 0 kept, 0 excluded")
+
+
 def test_cases_that_do_not_fit_are_excluded_with_a_reason(capsys, image):
     """If none fits nothing was compared, which is no success."""
     image(unfit=lambda world: "a scripted umount" if world.host.umount else "")
