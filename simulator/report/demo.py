@@ -83,7 +83,7 @@ def lines(release: str = DEFAULT) -> Iterator[str]:
         "them. But the host has a driver of its own:"
     )
     yield ""
-    yield f"  {'host':<29} {'setting':<31} {'exit':<5} GPUs end on"
+    yield f"  {'host':<29} {'setting':<31} {'exit':<5} GPUs on"
     for each in (packaged, runfile):
         for number, tried in enumerate((each.plain, each.reinstalled, each.overridden)):
             mark = " *" if tried is each.overridden else ""
