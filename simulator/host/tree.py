@@ -20,6 +20,7 @@ from simulator.host.spec import LOADERS, SHARED, HostSpec
 HOST: Final = "/host"
 _MOST_LINKS: Final = 40
 _LONGEST_NAME: Final = 255
+_DOTS: Final = (".", "..")
 _SHORT_NAME: Final = _LONGEST_NAME // 4
 """So many characters are not too long in any script."""
 _SHEBANG: Final = "#!"
@@ -64,10 +65,8 @@ class Tree:
             part = todo.pop()
             if not isinstance(node, FakeDirectory):
                 raise failure(errno.ENOTDIR, path)
-            if part == ".":
-                continue
-            if part == "..":
-                if len(trail) > 1:
+            if part in _DOTS:
+                if part == ".." and len(trail) > 1:
                     trail.pop()
                 node = trail[-1]
                 continue
@@ -87,9 +86,9 @@ class Tree:
                     trail = [root]
                     node = root
                 continue
-            node = child
             if isinstance(child, FakeDirectory):
                 trail.append(child)
+            node = child
         return node, trail
 
     def resolve(self, path: str) -> str:
