@@ -219,6 +219,13 @@ def test_bash_names_lines_of_its_script():
     assert simulate(world, "v0.8.1", without=frozenset({"bash-lines-v0.8.1"})).stderr.splitlines()[-1] == text % 590
 
 
+def test_a_policy_that_is_not_known_stops_no_eviction():
+    """upgrade-policy-honoured: without it GPU pods are evicted whatever the annotation says."""
+    world = drained(annotations={labels.UPGRADE_ANNOTATION: "true"}, DRAIN_USE_FORCE="true")
+    assert "default/train" in simulate(world, "v0.6.2").after.pods
+    assert "default/train" not in simulate(world, "v0.6.2", without=frozenset({"upgrade-policy-honoured"})).after.pods
+
+
 def test_an_empty_line_is_an_answer():
     """blank-answer-is-host-driver: of nvidia-smi that prints a newline and nothing else."""
     host = dataclasses.replace(load_host("clean"), programs=(Program("/usr/bin/nvidia-smi", stdout="\n"),))
@@ -228,10 +235,10 @@ def test_an_empty_line_is_an_answer():
     assert simulate(world, "v0.9.0", without=frozenset({"blank-answer-is-host-driver"})).exit_code == 0
 
 
-def drained(*faults, **settings):
+def drained(*faults, annotations=(), **settings):
     """A node with a GPU pod that nobody would replace; without DaemonSets a full drain can succeed."""
     pod = Pod("default", "train", containers=(Container({"nvidia.com/gpu": "1"}),), termination=0.0)
-    cluster = ClusterSpec("drained", Node("gpu-1", {labels.DCGM: "true"}, {}, unschedulable=False), (pod,), faults=faults)
+    cluster = ClusterSpec("drained", Node("gpu-1", {labels.DCGM: "true"}, dict(annotations), unschedulable=False), (pod,), faults=faults)
     return make_world(load_host("clean"), cluster, env={"NODE_NAME": "gpu-1", **settings})
 
 
