@@ -49,10 +49,22 @@ class Tree:
 
     def find(self, path: str, *, root: str = "", follow: bool = True) -> FakeFile:
         """What is at a path, below a root directory if one is given. Raises OSError."""
-        base = self._walk(self.top, root.rstrip("/"), self.top)[0] if root else self.top
+        base = self._at(self.top, root.rstrip("/"), follow=True) if root else self.top
         if not isinstance(base, FakeDirectory):
             raise failure(errno.ENOTDIR, root)
-        return self._walk(base, path, base, follow=follow)[0]
+        return self._at(base, path, follow=follow)
+
+    def _at(self, base: FakeDirectory, path: str, *, follow: bool) -> FakeFile:
+        """What is at a path. Most paths are names from one directory to the next; for any other the walk is begun anew."""
+        node: FakeFile = base
+        for name in _names(path):
+            child = node.entries.get(name) if isinstance(node, FakeDirectory) else None
+            if child is None and node is not base and isinstance(node, FakeDirectory):
+                raise failure(errno.ENOENT, path)
+            if child is None or isinstance(child, Link):
+                return self._walk(base, path, base, follow=follow)[0]
+            node = child
+        return node
 
     def _walk(
         self, start: FakeDirectory, path: str, root: FakeDirectory, *, follow: bool = True
@@ -213,6 +225,14 @@ class Tree:
         """Undo `swap`."""
         directory, _ = self.parent(path)
         directory.add_entry(before)
+
+
+@lru_cache(maxsize=4096)
+def _names(path: str) -> tuple[str, ...]:
+    """A path's parts, first first, if each of them can be looked up as it is; else none that is anywhere."""
+    names = _steps(path)[::-1]
+    plain = names and not any(name in _DOTS or len(name) > _SHORT_NAME for name in names)
+    return names if plain else ("/",)
 
 
 @lru_cache(maxsize=4096)
