@@ -238,7 +238,9 @@ def test_an_empty_line_is_an_answer():
 def drained(*faults, annotations=(), **settings):
     """A node with a GPU pod that nobody would replace; without DaemonSets a full drain can succeed."""
     pod = Pod("default", "train", containers=(Container({"nvidia.com/gpu": "1"}),), termination=0.0)
-    cluster = ClusterSpec("drained", Node("gpu-1", {labels.DCGM: "true"}, dict(annotations), unschedulable=False), (pod,), faults=faults)
+    cluster = ClusterSpec(
+        "drained", Node("gpu-1", {labels.DCGM: "true"}, dict(annotations), unschedulable=False), (pod,), faults=faults
+    )
     return make_world(load_host("clean"), cluster, env={"NODE_NAME": "gpu-1", **settings})
 
 
