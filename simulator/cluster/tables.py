@@ -118,13 +118,21 @@ def _find(value: Any, steps: Sequence[tuple[str | None, str | None, str | None, 
         yield from _find(item, rest)
 
 
+@lru_cache(maxsize=256)
+def _keys(path: str) -> tuple[str, ...]:
+    """The steps of a path that is of keys alone, () for any other."""
+    keys = tuple(key for key, *_ in _steps(path) if key is not None)
+    return keys if len(keys) == len(_steps(path)) else ()
+
+
 def _value(item: Document, path: str) -> Any:
     """The first value at a path, None if there is none."""
+    keys = _keys(path)
+    if not keys:
+        return next(_find(item, _steps(path)), None)
     value: Any = item
-    for key, *_ in _steps(path):
-        if key is None:
-            return next(_find(item, _steps(path)), None)
-        if not isinstance(value, Mapping):
+    for key in keys:
+        if type(value) is not dict and not isinstance(value, Mapping):  # the first is the quicker question
             return None
         value = value.get(key)
     return value
@@ -274,10 +282,9 @@ def _initializing(pod: Document) -> str:
     return ""
 
 
-def _pod_status(pod: Document, _: datetime.datetime) -> str:
+def _pod_status(pod: Document, initializing: str) -> str:
     phase = _text(pod, ".status.phase")
     reason = _text(pod, ".status.reason") or phase
-    initializing = _initializing(pod)
     if initializing:
         reason = initializing
     else:
@@ -310,11 +317,9 @@ def _pod_restarts(pod: Document, now: datetime.datetime) -> str:
 
 def pod_status(pod: Document) -> tuple[str, int]:
     """The STATUS that `kubectl get pods` shows, and the number of restarts."""
-    counted = _mappings(pod, ".status.initContainerStatuses") if _initializing(pod) else _counted(pod)
-    return _pod_status(pod, _NO_TIME), sum(_number(status, ".restartCount") for status in counted)
-
-
-_NO_TIME: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)
+    initializing = _initializing(pod)
+    counted = _mappings(pod, ".status.initContainerStatuses") if initializing else _counted(pod)
+    return _pod_status(pod, initializing), sum(_number(status, ".restartCount") for status in counted)
 
 
 def _pod_gates(pod: Document, _: datetime.datetime) -> str:
@@ -382,7 +387,7 @@ _COMPUTED: Final[Mapping[tuple[Kind, str], _Cell]] = {
     (NODE, "Kernel-Version"): _node_info("kernelVersion"),
     (NODE, "Container-Runtime"): _node_info("containerRuntimeVersion"),
     (POD, "Ready"): _pod_ready,
-    (POD, "Status"): _pod_status,
+    (POD, "Status"): lambda item, _: _pod_status(item, _initializing(item)),
     (POD, "Restarts"): _pod_restarts,
     (POD, "IP"): _text_or_none(".status.podIP"),
     (POD, "Node"): _text_or_none(".spec.nodeName"),

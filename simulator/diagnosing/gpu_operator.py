@@ -17,12 +17,6 @@ from simulator.predicting.node import PAUSE
 OPERANDS: Final = PREFIX + "operands"
 VFIO_MANAGER: Final = WORKLOADS[Mode.VM_PASSTHROUGH].selector
 VGPU_MANAGER: Final = WORKLOADS[Mode.VM_VGPU].selector
-APPS: Final = {
-    Mode.CONTAINER: "nvidia-driver-daemonset",
-    Mode.VM_PASSTHROUGH: "nvidia-vfio-manager",
-    Mode.VM_VGPU: "nvidia-vgpu-manager-daemonset",
-}
-"""Mode -> the label `app` of the pods in which driver-manager runs."""
 PLUGIN_APPS: Final = frozenset({"nvidia-device-plugin-daemonset", "nvidia-sandbox-device-plugin-daemonset"})
 
 PAUSERS: Final = {

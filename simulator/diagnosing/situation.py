@@ -15,7 +15,6 @@ from simulator.clock import VirtualClock
 from simulator.cluster.fake import FakeCluster
 from simulator.cluster.objects import Node, Pod
 from simulator.diagnosing.gpu_operator import (
-    APPS,
     CORDONED_IN,
     POLICY_NAME,
     UPGRADE_FAILED,
@@ -29,6 +28,7 @@ from simulator.manager.shell.program import ShellPorts, make_script
 from simulator.manager.steps import DRIVER_PID_FILE, DRIVER_ROOT, HOST_QUERY
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_STATE_FILE
 from simulator.ports import CommandNotFound, Request
+from simulator.predicting.driver_pod import driver_pods, pods_on_node
 from simulator.predicting.events import cluster_policy, policy_owns_eviction
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.predicting.run import CUSTOM_LABEL, Quiet
@@ -92,8 +92,7 @@ class Situation:
     @property
     def pods(self) -> tuple[Pod, ...]:
         """The pods on the node."""
-        pods = self.bundle.scenario.world.cluster.pods
-        return tuple(pod for pod in pods if pod.node_name in {None, self.node.name})
+        return tuple(pods_on_node(self.bundle.scenario.world))
 
     @cached_property
     def holders(self) -> frozenset[str]:
@@ -130,7 +129,7 @@ class Situation:
     @property
     def driver_pods(self) -> tuple[Pod, ...]:
         """The pods of that DaemonSet; in them driver-manager runs."""
-        return tuple(pod for pod in self.pods if self.bringer in pod.node_selector or pod.labels.get("app") == APPS[self.mode])
+        return tuple(driver_pods(self.bundle.scenario.world, WORKLOADS[self.mode]))
 
     @property
     def running_manager(self) -> str:

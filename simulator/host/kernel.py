@@ -20,7 +20,7 @@ from pyfakefs.fake_file import FakeFile
 from simulator.gocompat import errno_number
 from simulator.host.pci import PciBus, device_specs
 from simulator.host.spec import HostSpec, Module, PciFunction
-from simulator.host.sysfs import SysfsFile, make_directory, put
+from simulator.host.sysfs import SysfsFile, make_directory
 from simulator.host.tree import Tree, failure
 from simulator.mounts import covering
 
@@ -97,7 +97,7 @@ class Kernel:
     def _write_sysfs(self, spec: HostSpec) -> None:
         for module in self.modules.values():
             count = SysfsFile("refcnt", f"{len(module.used_by) + module.users}\n")
-            put(make_directory(self.tree, f"{_MODULES}/{module.name}"), count)
+            make_directory(self.tree, f"{_MODULES}/{module.name}").add_entry(count)
             for user in module.used_by:
                 self._hold(user, module.name)
             for driver in _PCI_DRIVERS.get(module.name, ()):

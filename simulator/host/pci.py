@@ -18,7 +18,8 @@ from typing import Any, Final, TypeAlias
 from pyfakefs.fake_file import FakeDirectory, FakeFile
 
 from simulator.gocompat import errno_name, errno_number
-from simulator.host.sysfs import ControlFile, SysfsDirectory, SysfsFile, link, make_directory, put
+from simulator.host.nodes import Link
+from simulator.host.sysfs import ControlFile, SysfsDirectory, SysfsFile, make_directory
 from simulator.host.tree import Tree, failure
 from simulator.ports import IoFailure
 
@@ -137,9 +138,9 @@ class PciBus:
         parent = make_directory(self.tree, PCI_DEVICES)
         before = parent.entries.get(address)
         kept = list(before.entries.values()) if isinstance(before, FakeDirectory) else []
-        directory = SysfsDirectory(address, self.tree, lambda: [*self._entries(address), *kept])
+        directory = SysfsDirectory(address, lambda: [*self._entries(address), *kept])
         self._devices[address] = _Device(spec, directory, dict(spec.files), spec.override)
-        put(parent, directory)
+        parent.add_entry(directory)
         self.bound[address] = ""
         if spec.iommu_group is not None:
             make_directory(self.tree, f"{_IOMMU_GROUPS}/{spec.iommu_group}")
@@ -157,9 +158,9 @@ class PciBus:
         """A driver appears, unless it is there, and takes what is free and fits: the addresses."""
         if name in self._drivers:
             return []
-        directory = SysfsDirectory(name, self.tree, lambda: self._driver_entries(name))
+        directory = SysfsDirectory(name, lambda: self._driver_entries(name))
         self._drivers[name] = _Driver(directory, tuple(files), frozenset(ids))
-        put(make_directory(self.tree, PCI_DRIVERS), directory)
+        make_directory(self.tree, PCI_DRIVERS).add_entry(directory)
         taken = [address for address in sorted(self._devices) if not self.bound[address] and self.fits(address, name)]
         for address in taken:
             self.bind(address, name)
@@ -199,7 +200,7 @@ class PciBus:
                 directory.add_entry(node)
         known = self._drivers.get(driver)
         if known is not None and known.directory.is_filled:
-            known.directory.add_entry(link(address, f"{PCI_DEVICES}/{address}"))
+            known.directory.add_entry(Link(address, f"{PCI_DEVICES}/{address}"))
 
     def unbind(self, address: str) -> None:
         """Take a function from its driver, if it has one."""
@@ -253,11 +254,11 @@ class PciBus:
         for name, text in device.files.items():
             yield _file(name, text)
         for name in (*(f"consumer:pci:{consumer}" for consumer in spec.consumers), *spec.entries):
-            yield SysfsDirectory(name, self.tree)
+            yield SysfsDirectory(name)
         for name, other in spec.links.items():
-            yield link(name, f"{PCI_DEVICES}/{other}")
+            yield Link(name, f"{PCI_DEVICES}/{other}")
         if spec.iommu_group is not None:
-            yield link("iommu_group", f"{_IOMMU_GROUPS}/{spec.iommu_group}")
+            yield Link("iommu_group", f"{_IOMMU_GROUPS}/{spec.iommu_group}")
         if spec.has_override:
             path = f"{PCI_DEVICES}/{address}/{_OVERRIDE}"
             yield ControlFile(_OVERRIDE, address, path, lambda: f"{device.override or '(null)'}\n")
@@ -267,16 +268,16 @@ class PciBus:
         """What a function's directory has for being bound."""
         driver, name = self.bound[address], self._devices[address].spec.vfio_dev
         if driver:
-            yield link("driver", f"{PCI_DRIVERS}/{driver}")
+            yield Link("driver", f"{PCI_DRIVERS}/{driver}")
         if name and "vfio" in driver:
-            yield SysfsDirectory("vfio-dev", self.tree, lambda: [SysfsDirectory(name, self.tree)])
+            yield SysfsDirectory("vfio-dev", lambda: [SysfsDirectory(name)])
 
     def _driver_entries(self, name: str) -> Iterator[FakeFile]:
         for file in self._drivers[name].files:
             yield ControlFile(file, name, f"{PCI_DRIVERS}/{name}/{file}")
         for address, driver in self.bound.items():
             if driver == name:
-                yield link(address, f"{PCI_DEVICES}/{address}")
+                yield Link(address, f"{PCI_DEVICES}/{address}")
 
     # --- writing ------------------------------------------------------------------------------------------------
 

@@ -8,19 +8,21 @@ the host's root cannot lead out of it. Nothing here touches the machine's real f
 from __future__ import annotations
 
 import errno
-import stat
-import weakref
-from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
-from pyfakefs.fake_filesystem import FakeFilesystem
 
+from simulator.host.nodes import Directory, File, Link
 from simulator.host.spec import LOADERS, SHARED, HostSpec
 
 HOST: Final = "/host"
 _MOST_LINKS: Final = 40
 _LONGEST_NAME: Final = 255
+_DOTS: Final = (".", "..")
+_SHORT_NAME: Final = _LONGEST_NAME // 4
+"""So many characters are not too long in any script."""
 _SHEBANG: Final = "#!"
 _ORDINARY: Final = ("/bin/sh", "/sbin/modprobe")
 """What a host's root has unless it is described otherwise, beside a loader."""
@@ -35,70 +37,75 @@ class Tree:
     """A file tree, and the kernel's way through it."""
 
     def __init__(self) -> None:
-        self.filesystem = FakeFilesystem(path_separator="/")
-        self.top: FakeDirectory = self.filesystem.root_dir
-        for name in list(self.top.entries):
-            self.top.remove_entry(name)
+        self.top = Directory("/")
 
     def copy(self) -> Tree:
         """A tree of its own, the same files in it; far cheaper than rendering the description again."""
-        twin = Tree.__new__(Tree)
-        twin.filesystem = self.filesystem
-        twin.top = _copied(self.top, None)
+        twin = Tree()
+        twin.top = self.top.copy()
         return twin
 
     # --- looking up -------------------------------------------------------------------------------------------
 
     def find(self, path: str, *, root: str = "", follow: bool = True) -> FakeFile:
         """What is at a path, below a root directory if one is given. Raises OSError."""
-        base = self._walk(self.top, root.strip("/").split("/"), path, self.top)[0] if root else self.top
+        base = self._at(self.top, root.rstrip("/"), follow=True) if root else self.top
         if not isinstance(base, FakeDirectory):
             raise failure(errno.ENOTDIR, root)
-        return self._walk(base, path.split("/"), path, base, follow=follow)[0]
+        return self._at(base, path, follow=follow)
+
+    def _at(self, base: FakeDirectory, path: str, *, follow: bool) -> FakeFile:
+        """What is at a path. Most paths are names from one directory to the next; for any other the walk is begun anew."""
+        node: FakeFile = base
+        for name in _names(path):
+            child = node.entries.get(name) if isinstance(node, FakeDirectory) else None
+            if child is None and node is not base and isinstance(node, FakeDirectory):
+                raise failure(errno.ENOENT, path)
+            if child is None or isinstance(child, Link):
+                return self._walk(base, path, base, follow=follow)[0]
+            node = child
+        return node
 
     def _walk(
-        self, start: FakeDirectory, parts: list[str], path: str, root: FakeDirectory, *, follow: bool = True
+        self, start: FakeDirectory, path: str, root: FakeDirectory, *, follow: bool = True
     ) -> tuple[FakeFile, list[FakeDirectory]]:
         trail: list[FakeDirectory] = [start]
-        todo = _steps(parts)
+        todo = list(_steps(path))
         node: FakeFile = start
         links = 0
         while todo:
             part = todo.pop()
             if not isinstance(node, FakeDirectory):
                 raise failure(errno.ENOTDIR, path)
-            if part == ".":
-                continue
-            if part == "..":
-                if len(trail) > 1:
+            if part in _DOTS:
+                if part == ".." and len(trail) > 1:
                     trail.pop()
                 node = trail[-1]
                 continue
-            if len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
+            if len(part) > _SHORT_NAME and len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
                 raise failure(errno.ENAMETOOLONG, path)
             child = node.entries.get(part)
             if child is None and node is root and f"/{part}" in SHARED:
                 child = self.top.entries.get(part)
             if child is None:
                 raise failure(errno.ENOENT, path)
-            if stat.S_ISLNK(child.st_mode) and (todo or follow):
+            if isinstance(child, Link) and (todo or follow):
                 links += 1
                 if links > _MOST_LINKS:
                     raise failure(errno.ELOOP, path)
-                target = child.contents or ""
-                todo += _steps(target.split("/"))
-                if target.startswith("/"):
+                todo += _steps(child.target)
+                if child.target.startswith("/"):
                     trail = [root]
                     node = root
                 continue
-            node = child
             if isinstance(child, FakeDirectory):
                 trail.append(child)
+            node = child
         return node, trail
 
     def resolve(self, path: str) -> str:
         """The path without links (`realpath(3)`). Raises OSError."""
-        node, trail = self._walk(self.top, path.split("/"), path, self.top)
+        node, trail = self._walk(self.top, path, self.top)
         names = [str(directory.name) for directory in trail[1:]]
         return "/" + "/".join(names if isinstance(node, FakeDirectory) else [*names, str(node.name)])
 
@@ -144,27 +151,28 @@ class Tree:
                     out[path + "/"] = ""
                     stack.append((path, node))
                 else:
-                    out[path] = ("-> " if stat.S_ISLNK(node.st_mode) else "") + (node.contents or "")
+                    out[path] = ("-> " if isinstance(node, Link) else "") + (node.contents or "")
         return out
 
     # --- changing ---------------------------------------------------------------------------------------------
 
     def make_directory(self, path: str) -> FakeDirectory:
         """A directory and its parents, where they are missing. A file or a link to nowhere in the way makes room."""
-        node, done, root = self.top, "", ""
+        node: FakeDirectory = self.top
+        done, root = "", ""
         for part in path.split("/"):
             if not part:
                 continue
             child = node.entries.get(part)
             done += f"/{part}"
-            if child is not None and stat.S_ISLNK(child.st_mode):
+            if isinstance(child, Link):
                 child = self.directory(done, root=root) or child
             if done == HOST:
                 done, root = "", HOST
             if not isinstance(child, FakeDirectory):
                 if child is not None:
                     node.remove_entry(part)
-                child = FakeDirectory(part, filesystem=self.filesystem)
+                child = Directory(part)
                 node.add_entry(child)
             node = child
         return node
@@ -180,22 +188,12 @@ class Tree:
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """A file with its parents; one that is there is replaced."""
         head, _, name = path.rpartition("/")
-        directory = self.make_directory(head)
-        if name in directory.entries:
-            directory.remove_entry(name)
-        directory.add_entry(
-            FakeFile(
-                name, stat.S_IFREG | mode, contents=text, filesystem=self.filesystem, encoding="utf-8", errors="surrogateescape"
-            )
-        )
+        self.make_directory(head).add_entry(File(name, text, mode))
 
     def link(self, path: str, target: str) -> None:
         """A symbolic link with its parents; what is there is replaced."""
         head, _, name = path.rpartition("/")
-        directory = self.make_directory(head)
-        if name in directory.entries:
-            directory.remove_entry(name)
-        directory.add_entry(FakeFile(name, stat.S_IFLNK | 0o777, contents=target, filesystem=self.filesystem))
+        self.make_directory(head).add_entry(Link(name, target))
 
     def remove_tree(self, path: str) -> None:
         """Remove whatever is at a path, if anything is."""
@@ -220,49 +218,45 @@ class Tree:
         """Put a directory (a new empty one if None) in place of what is at a path; returns what was there."""
         directory, name = self.parent(path)
         before = directory.entries[name]
-        directory.remove_entry(name, recursive=False)
-        directory.add_entry(fresh if fresh is not None else FakeDirectory(name, filesystem=self.filesystem))
+        directory.add_entry(fresh if fresh is not None else Directory(name))
         return before
 
     def restore(self, path: str, before: FakeFile) -> None:
         """Undo `swap`."""
-        directory, name = self.parent(path)
-        directory.remove_entry(name)
+        directory, _ = self.parent(path)
         directory.add_entry(before)
 
 
-def _steps(parts: Sequence[str]) -> list[str]:
+@lru_cache(maxsize=4096)
+def _names(path: str) -> tuple[str, ...]:
+    """A path's parts, first first, if each of them can be looked up as it is; else none that is anywhere."""
+    names = _steps(path)[::-1]
+    plain = names and not any(name in _DOTS or len(name) > _SHORT_NAME for name in names)
+    return names if plain else ("/",)
+
+
+@lru_cache(maxsize=4096)
+def _steps(path: str) -> tuple[str, ...]:
     """A path's parts, last first. A slash at the end is a step too: only from a directory can it be taken."""
-    steps = [part for part in reversed(parts) if part]
-    return steps if parts[-1] else [".", *steps]
+    parts = path.split("/")
+    steps = tuple(part for part in reversed(parts) if part)
+    return steps if parts[-1] else (".", *steps)
 
 
-_Node = TypeVar("_Node", bound=FakeFile)
-
-
-def _copied(node: _Node, parent: FakeDirectory | None) -> _Node:
-    """A node and what is below it, past pyfakefs' slow constructors."""
-    twin: _Node = object.__new__(type(node))
-    twin.__dict__.update(node.__dict__)
-    twin.__dict__["stat_result"] = node.stat_result.copy()
-    twin.__dict__["parent_dir"] = None if parent is None else weakref.ref(parent)
-    if isinstance(node, FakeDirectory):
-        assert isinstance(twin, FakeDirectory)
-        twin.__dict__["_entries"] = {name: _copied(child, twin) for name, child in node.entries.items()}
-    return twin
-
-
-_rendered: Final[dict[int, tuple[HostSpec, Tree]]] = {}
-_MOST_RENDERED: Final = 32
+_rendered: Final[dict[tuple[int, ...], tuple[HostSpec, Tree]]] = {}
+_MOST_RENDERED: Final = 64
+_SHOWN: Final = ("root", "architecture", "directories", "programs", "links", "container_programs", "container_files", "files")
+"""The fields of a host that `render` looks at."""
 
 
 def fresh(spec: HostSpec) -> Tree:
-    """A tree of this host to change at will. The last few hosts are rendered once; each call gets a copy."""
-    known = _rendered.get(id(spec))
-    if known is None or known[0] is not spec:
+    """A tree of this host to change at will. What the last few hosts show is rendered once; each call gets a copy."""
+    key = tuple(id(getattr(spec, field)) for field in _SHOWN)  # as good as their values, as long as the host is kept
+    known = _rendered.get(key)
+    if known is None:
         if len(_rendered) >= _MOST_RENDERED:
             del _rendered[next(iter(_rendered))]
-        known = _rendered[id(spec)] = (spec, render(spec))
+        known = _rendered[key] = (spec, render(spec))
     return known[1].copy()
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from simulator.gocompat import SECOND, Duration, GoError, format_duration, quote, wrap
@@ -180,7 +181,8 @@ class RestClient:
         `group` names the bucket, None is for discovery, whose own bucket is never empty here. `ends` is the context's
         deadline. Raises GoError.
         """
-        yield from self._throttle(group, request, ends)
+        if wait := self._reserve(group, ends):
+            yield from self._throttle(wait, request)
         attempts = 0
         previous: GoError | None = None
         while True:
@@ -201,22 +203,26 @@ class RestClient:
             pause = delay * SECOND
             yield pause if ends is None else min(pause, ends - self.clock.now)
             try:
-                yield from self._throttle(group, request, ends)
+                wait = self._reserve(group, ends)
             except GoError as error:
                 raise _with_previous(error, previous) from None
+            if wait:
+                yield from self._throttle(wait, request)
 
-    def _throttle(self, group: str | None, request: Request, ends: Duration | None) -> Waiting[None]:
+    def _reserve(self, group: str | None, ends: Duration | None) -> Duration:
+        """Take a token of a bucket; how long to wait for it. Raises GoError."""
         if group is None:
-            return
+            return 0
         limiter = self.limiters.get(group) or self.limiters.setdefault(group, RateLimiter(*self.rate))
         try:
             if ends is not None and self.clock.now >= ends:
                 raise GoError("context deadline exceeded")
-            wait = limiter.reserve(self.clock.now, ends)
+            return limiter.reserve(self.clock.now, ends)
         except GoError as error:
             raise wrap("client rate limiter Wait returned an error", error) from None
-        if not wait:
-            return
+
+    def _throttle(self, wait: Duration, request: Request) -> Waiting[None]:
+        """Wait for a token, and say so where it takes long."""
         yield wait
         if wait <= _LONG_THROTTLE:
             return
@@ -265,6 +271,7 @@ _FORBIDDEN_NAMES: Final = (".", "..")
 _FORBIDDEN_PARTS: Final = ("/", "%")
 
 
+@lru_cache(maxsize=256)
 def path_segment_errors(name: str) -> str:
     """`IsValidPathSegmentName`, printed as Go prints a list of texts; empty if the name will do."""
     for illegal in _FORBIDDEN_NAMES:

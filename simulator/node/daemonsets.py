@@ -104,14 +104,14 @@ class DaemonSets:
     def _sync(self) -> None:
         self._planned = False
         for each in self._sets.values():
-            if self._is_wanted(each) and not self._pods(each.name):
+            if not self._pods(each.name) and self._is_wanted(each):
                 self._create(each)
             self._write_status(each)
 
     def _is_wanted(self, each: DaemonSet) -> bool:
         node = self.store.node
         labels = (node["metadata"].get("labels") or {}) if node else {}
-        return all(labels.get(key) == value for key, value in each.selector.items())
+        return bool(labels.get(each.label) == each.value)
 
     def _pods(self, name: str) -> list[Mapping[str, Any]]:
         return [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 _POLLS: Final = (
@@ -123,6 +124,7 @@ def _canonical(release: str, observed: Mapping[str, Any], unobserved: frozenset[
     return {field: value for field, value in canonical.items() if field not in unobserved}
 
 
+@lru_cache(maxsize=8192)
 def _spelled(text: str) -> str:
     for pattern, one in _SPELLINGS:
         text = pattern.sub(one, text)
@@ -131,9 +133,16 @@ def _spelled(text: str) -> str:
 
 
 def _entry(entry: Mapping[str, Any]) -> tuple[list[str], bool]:
-    message = _spelled(entry["msg"])
+    message, polling = _message(entry["msg"])
+    return [entry["level"], message], polling
+
+
+@lru_cache(maxsize=8192)
+def _message(text: str) -> tuple[str, bool]:
+    """A message as it is compared, and whether it is one of a loop. The same few make up all logs."""
+    message = _spelled(text)
     polling = any(pattern.match(message) for pattern in _POLLS)
-    return [entry["level"], _CLIENT_PODS.sub("Waiting for N daemon set", message)], polling
+    return _CLIENT_PODS.sub("Waiting for N daemon set", message), polling
 
 
 def _log(log: Sequence[Any]) -> list[list[str]]:

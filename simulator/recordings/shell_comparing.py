@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from simulator.recordings.comparing import Mismatch, first
@@ -55,12 +56,18 @@ def _canonical(observed: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=8192)
+def _spelled(line: str) -> str:
+    """The line in its one spelling. The same few make up all logs."""
+    for pattern, text in _SPELLINGS:
+        line = pattern.sub(text, line)
+    return line
+
+
 def _lines(lines: Iterable[str]) -> list[str]:
     """What the script itself printed."""
     out: list[str] = []
-    for line in lines:
-        for pattern, text in _SPELLINGS:
-            line = pattern.sub(text, line)  # noqa: PLW2901  # the line in its one spelling
+    for line in map(_spelled, lines):
         if _STACK.match(line):
             continue
         if line.startswith("panic: "):

@@ -12,13 +12,13 @@ from dataclasses import replace
 from simulator.clock import VirtualClock
 from simulator.cluster.fake import FakeCluster
 from simulator.diagnosing.commands import HOST
-from simulator.diagnosing.gpu_operator import APPS
 from simulator.diagnosing.situation import Situation
 from simulator.gocompat import SECOND
 from simulator.host.fake import FakeHost
 from simulator.host.spec import File, Module
 from simulator.ports import Request
-from simulator.predicting.modes import Mode
+from simulator.predicting.driver_pod import runs_driver_manager
+from simulator.predicting.modes import WORKLOADS, Mode
 from simulator.runners.simulated import simulate
 from simulator.world import followed_by
 
@@ -124,7 +124,7 @@ def _kubectl(bundle, command, release):
     bundle = _with(bundle, cluster=replace(world.cluster, node=node, pods=tuple(pods)))
     if command.argv[2] == "clusterpolicies.nvidia.com":
         bundle = _operated(bundle, response.body, release)
-    if any(pod.labels.get("app") in APPS.values() for pod in restarted):
+    if any(runs_driver_manager(pod, workload) for pod in restarted for workload in WORKLOADS.values()):
         bundle = _run(bundle, release)
     return bundle
 

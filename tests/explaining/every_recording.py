@@ -22,16 +22,16 @@ from simulator.explaining.steering import steer
 from simulator.explaining.text import ECHO, LOG, read, unwrapped
 from simulator.explore.choosing import Chooser
 from simulator.manager.releases import GO_RELEASES, flow, shell_flow
-from simulator.recordings.layout import PROGRAM, Recording, read_folder
+from simulator.recordings.layout import PROGRAM, Recording
 from simulator.recordings.logs import ended_with, log_lines
-from simulator.scenario import fixtures
+from tests.recorded import recorded
 
 CUTS = ("whole", "tail missing", "head missing")
 
 
 def recordings() -> list[Recording]:
     """Those of driver-manager that left a log."""
-    found = (recording for recording in read_folder(fixtures() / "recordings") if recording.program == PROGRAM)
+    found = (recording for recording in recorded() if recording.program == PROGRAM)
     return [recording for recording in found if log_lines(recording)]
 
 

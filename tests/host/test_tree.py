@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from pyfakefs.fake_file import FakeDirectory
 
 from simulator.host.spec import LOADERS, SHARED, HostSpec, Program, read_host
-from simulator.host.tree import HOST, Tree, container_path, render
+from simulator.host.tree import _SHOWN, HOST, Tree, container_path, fresh, render
 from simulator.reading import parse_document
 from simulator.scenario import load_host, names
 
@@ -161,6 +162,48 @@ def inside(tree: Tree) -> set[int]:
         if isinstance(node, FakeDirectory):
             stack += node.entries.values()
     return seen
+
+
+@settings(max_examples=200)
+@given(path=st.lists(st.sampled_from(["a", "b", "f", "l", "up", "loop", ".", "..", "x" * 70, "x" * 256, ""]), max_size=5))
+def test_the_short_way_is_the_walk(path):
+    """What is looked up name by name is what the whole walk finds, error for error, links followed or not."""
+    tree = rendered(f"files: {{/a/b/f: x, /a/{'x' * 70}: y}}\nlinks: {{/l: a, /a/up: .., /a/b/loop: loop}}")
+    tree.write(f"{HOST}/{'x' * 256}", "a description cannot say so")
+    base = tree.find(HOST)
+    text = "/" + "/".join(path)
+    for follow in (True, False):
+        assert met(lambda: tree.find(text, root=HOST, follow=follow)) == met(  # noqa: B023  # called at once
+            lambda: tree._walk(base, text, base, follow=follow)[0]  # noqa: B023
+        )
+
+
+def met(look) -> object:
+    """What a look-up gives, or the number of its error."""
+    try:
+        return id(look())
+    except OSError as error:
+        return error.errno
+
+
+# --- many of one host --------------------------------------------------------------------------------------------------
+
+
+def test_every_caller_has_a_tree_of_its_own():
+    """What is written, linked or removed in one is not in the next."""
+    spec = read_host(parse_document("files: {/etc/x: y, /etc/z: y}", "x.yaml"), "x")
+    one = fresh(spec)
+    one.write(HOST + "/etc/x", "other")
+    one.remove_tree(HOST + "/etc/z")
+    one.link("/run/l", "/host")
+    assert fresh(spec).snapshot() == render(spec).snapshot() != one.snapshot()
+
+
+def test_what_is_rendered_once_is_all_that_is_looked_at():
+    """Hosts that agree in these fields share a rendering, so no other field may decide what a tree shows."""
+    spec = load_host("ubuntu-24.04-driver-580-open")
+    shown = SimpleNamespace(**{field: getattr(spec, field) for field in _SHOWN})
+    assert render(shown).snapshot() == render(spec).snapshot()
 
 
 # --- changing ----------------------------------------------------------------------------------------------------------

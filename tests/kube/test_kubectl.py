@@ -158,6 +158,15 @@ def test_wait_watches_each_pod():
     assert calls.clock.now == 8 * SECOND
 
 
+def test_a_pod_that_goes_while_another_is_waited_for():
+    """Is gone when it is asked for, and no list is made of it."""
+    calls = Calls(pod("a", 8.0), pod("b", 3.0))
+    assert calls.run(*WAIT) == 0
+    assert calls.said.out == "pod/a condition met\npod/b condition met\n"
+    assert calls.clock.now == 8 * SECOND
+    assert calls.asked[-1] == ("GET", "/api/v1/namespaces/gpu/pods/b")
+
+
 def test_wait_has_one_limit_for_all():
     """Five minutes; a pod that is not reached in time is not even asked for."""
     calls = Calls(pod("a", None), pod("b", None))

@@ -81,6 +81,14 @@ def test_ten_at_once_then_five_a_second():
     assert cluster.asked == [0] * 10 + [200 * MILLISECOND, 400 * MILLISECOND, 600 * MILLISECOND]
 
 
+def test_an_attempt_that_is_made_again_waits_for_its_turn():
+    """It takes a token too, also where the server says to come back at once."""
+    rest, cluster, clock = client(*[200] * 10, (500, 0))
+    for _ in range(11):
+        drive(clock, rest.do("core", GET))
+    assert cluster.asked == [0] * 10 + [200 * MILLISECOND, 400 * MILLISECOND]
+
+
 def test_each_api_group_has_its_own_bucket():
     """A full bucket of one group does not hold up another; discovery has none to speak of."""
     rest, _, clock = client()

@@ -10,7 +10,7 @@ import pytest
 
 from simulator import labels
 from simulator.cluster.objects import ClusterSpec, Container, Fault, Node, Pod
-from simulator.host.spec import HostSpec, Program
+from simulator.host.spec import HostSpec, Module, Program
 from simulator.kube.profile import Libraries
 from simulator.manager.change import Change
 from simulator.manager.charts import CHARTS
@@ -219,6 +219,13 @@ def test_bash_names_lines_of_its_script():
     assert simulate(world, "v0.8.1", without=frozenset({"bash-lines-v0.8.1"})).stderr.splitlines()[-1] == text % 590
 
 
+def test_a_policy_that_is_not_known_stops_no_eviction():
+    """upgrade-policy-honoured: without it GPU pods are evicted whatever the annotation says."""
+    world = drained(annotations={labels.UPGRADE_ANNOTATION: "true"}, DRAIN_USE_FORCE="true")
+    assert "default/train" in simulate(world, "v0.6.2").after.pods
+    assert "default/train" not in simulate(world, "v0.6.2", without=frozenset({"upgrade-policy-honoured"})).after.pods
+
+
 def test_an_empty_line_is_an_answer():
     """blank-answer-is-host-driver: of nvidia-smi that prints a newline and nothing else."""
     host = dataclasses.replace(load_host("clean"), programs=(Program("/usr/bin/nvidia-smi", stdout="\n"),))
@@ -228,10 +235,21 @@ def test_an_empty_line_is_an_answer():
     assert simulate(world, "v0.9.0", without=frozenset({"blank-answer-is-host-driver"})).exit_code == 0
 
 
-def drained(*faults, **settings):
+def test_without_chroot_nobody_answers():
+    """blank-answer-is-host-driver: an image that lacks chroot finds no host driver, as the script does and as the program does."""
+    world = make_world(HostSpec(name="bare", container_programs={"chroot": None}), env={"NODE_NAME": "gpu-1"})
+    runs = [simulate(world, "v0.8.1"), simulate(world, "v0.9.0")]
+    runs.append(simulate(world, "v0.9.0", without=frozenset({"blank-answer-is-host-driver"})))
+    assert [run.after.node.labels[labels.DRIVER] for run in runs] == ["true"] * 3
+    assert list(runs[2].events) == list(runs[1].events)
+
+
+def drained(*faults, annotations=(), **settings):
     """A node with a GPU pod that nobody would replace; without DaemonSets a full drain can succeed."""
     pod = Pod("default", "train", containers=(Container({"nvidia.com/gpu": "1"}),), termination=0.0)
-    cluster = ClusterSpec("drained", Node("gpu-1", {labels.DCGM: "true"}, {}, unschedulable=False), (pod,), faults=faults)
+    cluster = ClusterSpec(
+        "drained", Node("gpu-1", {labels.DCGM: "true"}, dict(annotations), unschedulable=False), (pod,), faults=faults
+    )
     return make_world(load_host("clean"), cluster, env={"NODE_NAME": "gpu-1", **settings})
 
 
@@ -255,6 +273,20 @@ def test_a_failure_after_the_full_drain():
     assert simulate(world, "v0.8.1").exit_code == 1
     assert simulate(world, "v0.9.0", without=missing).exit_code == 0
     assert simulate(world, "v0.9.0", without=missing | {"failures-after-drain-passed-over"}).exit_code == 1
+
+
+def test_nouveau_that_stays_after_the_full_drain():
+    """failures-after-drain-passed-over: the trap puts labels and cordon back, which the program has done before and leaves."""
+    world = drained(Fault(method="GET", path="^/api/v1/pods$", times=1, status=500), DRAIN_USE_FORCE="true")
+    world = dataclasses.replace(world, host=dataclasses.replace(world.host, modules=(Module("nouveau", users=1),)))
+    missing = frozenset({"full-drain-panics", "full-drain-stops-at-daemonsets"})
+    script = simulate(world, "v0.8.1")
+    passed_over = simulate(world, "v0.9.0", without=missing)
+    trapped = simulate(world, "v0.9.0", without=missing | {"failures-after-drain-passed-over"})
+    assert [run.exit_code for run in (script, passed_over, trapped)] == [1, 1, 1]
+    assert script.after.node == passed_over.after.node == trapped.after.node
+    uncordoned = [sum(line.message == "Uncordoning node gpu-1" for line in run.log) for run in (passed_over, trapped)]
+    assert uncordoned == [1, 2]
 
 
 def test_process_1_and_sigterm():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from simulator.reading import InputError
 from simulator.recordings.layout import read_folder, write_whole
 from simulator.recordings.replaying import differences, replayed
-from simulator.scenario import fixtures
+from tests.recorded import recorded
 
 DEEP: list[object] = []
 for _ in range(100_000):
@@ -47,7 +47,7 @@ VALUES = (
 def recordings():
     """One of each program and form, and those whose inputs say most."""
     found = {}
-    for recording in read_folder(fixtures() / "recordings"):
+    for recording in recorded():
         for key in keys(recording.input):
             found.setdefault((recording.program, recording.release in {"v0.8.1", "v0.9.0"}, key), recording)
     return sorted({(each.release, each.case): each for each in found.values()}.values(), key=lambda each: (each.release, each.case))

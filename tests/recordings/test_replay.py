@@ -20,9 +20,8 @@ from simulator.recordings.observation import observation
 from simulator.recordings.replaying import differences, replayed
 from simulator.recordings.worlds import world_of
 from simulator.runners.simulated import simulate
-from simulator.scenario import fixtures
+from tests.recorded import recorded
 
-FOLDER = fixtures() / "recordings"
 CASES = 408
 
 
@@ -30,7 +29,7 @@ CASES = 408
 def recordings(release):
     return [
         recording
-        for recording in read_folder(FOLDER)
+        for recording in recorded()
         if recording.release == release and SHELL_STEM not in recording.file and "steps" not in recording.input
     ]
 
@@ -181,7 +180,7 @@ def test_an_unpacked_folder(tmp_path):
 )
 def test_a_recording_of_another_form(program, part, change):
     """Is one error that names the part, for both programs."""
-    recording = next(read for read in read_folder(fixtures() / "recordings") if read.program == program)
+    recording = next(read for read in recorded() if read.program == program)
     kept = {key: value for key, value in change.items() if key in getattr(recording, part)}
     assert kept
     broken = replace(recording, **{part: {**getattr(recording, part), **kept}})

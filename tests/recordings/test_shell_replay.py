@@ -11,15 +11,14 @@ import pytest
 from simulator.manager.releases import SHELL_RELEASES
 from simulator.recordings.layout import SHELL_STEM, pack, read_folder
 from simulator.recordings.replaying import differences, replayed
-from simulator.scenario import fixtures
+from tests.recorded import recorded
 
-FOLDER = fixtures() / "recordings"
 CASES = {"v0.4.2": 161, "v0.6.2": 161, "v0.8.1": 518, "v0.9.0": 109, "v0.9.1": 109}
 
 
 @cache
 def recordings(release):
-    return [recording for recording in read_folder(FOLDER) if recording.release == release and SHELL_STEM in recording.file]
+    return [recording for recording in recorded() if recording.release == release and SHELL_STEM in recording.file]
 
 
 @pytest.mark.slow

@@ -6,13 +6,12 @@ import json
 
 import pytest
 
-from simulator.recordings.layout import read_folder
 from simulator.recordings.observation import observation
 from simulator.recordings.replaying import differences
 from simulator.recordings.worlds import world_of
 from simulator.runners.container import runner
-from simulator.scenario import fixtures
 from simulator.standin.image import build
+from tests.recorded import recorded
 
 pytestmark = [pytest.mark.container, pytest.mark.slow]
 
@@ -36,7 +35,7 @@ def differing(docker_engine, cases, tag, **options):
     How long the machine took says nothing of either.
     """
     build(docker_engine, RELEASE, tag=tag, **options)
-    recordings = [found for found in read_folder(fixtures() / "recordings") if found.release == RELEASE and found.case in cases]
+    recordings = [found for found in recorded() if found.release == RELEASE and found.case in cases]
     out = {}
     for position, outcome in runner.run_images([world_of(found) for found in recordings], tag, release=RELEASE):
         recording = recordings[position]

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from simulator.cli.main import main
-from simulator.recordings.layout import VFIO_MANAGE, read_folder
+from simulator.recordings.layout import VFIO_MANAGE
 from simulator.scenario import fixtures
+from tests.recorded import recorded as every_recorded
 
 HOST = ("--host", "ubuntu-24.04-driver-580-open")
 
@@ -131,7 +132,7 @@ def test_replay_writes_what_it_saw(capsys, tmp_path):
     document = json.loads((out / "v0.12.0/trip-grace.json").read_text())
     recorded = next(
         recording
-        for recording in read_folder(fixtures() / "recordings")
+        for recording in every_recorded()
         if (recording.program, recording.release, recording.case) == (VFIO_MANAGE, "v0.12.0", "trip-grace")
     )
     assert document == {"id": "trip-grace", "upstream": "v0.12.0", "observed": recorded.observed}

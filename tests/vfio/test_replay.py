@@ -12,15 +12,15 @@ from simulator.reading import InputError
 from simulator.recordings.comparing import vfio_mismatches
 from simulator.recordings.layout import VFIO_MANAGE, pack, read_folder
 from simulator.recordings.replaying import differences, replayed
-from simulator.scenario import fixtures
 from simulator.vfio.releases import CHANGES
+from tests.recorded import recorded
 
 CASES = {"v0.9.1": 312, "v0.10.0": 324, "v0.11.0": 324, "v0.12.0": 324}
 
 
 @cache
 def recordings():
-    return [recording for recording in read_folder(fixtures() / "recordings") if recording.program == VFIO_MANAGE]
+    return [recording for recording in recorded() if recording.program == VFIO_MANAGE]
 
 
 def of(release):

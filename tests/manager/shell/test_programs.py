@@ -44,6 +44,14 @@ def test_rmmod_goes_on_after_a_module_that_stays():
     assert host.modules() == ("a", "b", "d")
 
 
+def test_holders_are_known_without_the_table():
+    """They are sysfs' own; without /proc/modules they come in the order of their names."""
+    host, said = made(modules=(Module("a", used_by=("c", "b")), Module("b"), Module("c")))
+    host.change({}, ["/proc/modules"])
+    assert Kmod(host, said).rmmod(["a"]) == 1
+    assert said.err[0] == "rmmod: ERROR: Module a is in use by: b c\n"
+
+
 def test_a_module_that_went_lets_go():
     """What it used has one holder less."""
     host, said = made(modules=(Module("a", used_by=("b", "c")), Module("b"), Module("c")))
