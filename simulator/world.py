@@ -113,6 +113,7 @@ def followed_by(world: World, outcome: Outcome) -> World:
         pci=tuple(
             replace(function, driver=after.gpu_drivers.get(function.address, function.driver)) for function in world.host.pci
         ),
+        directories=(*world.host.directories, *(path for path in world.host.mounts if path.startswith("/run"))),
         mounts=(*(path for path in world.host.mounts if not path.startswith("/run")), *after.mounts),
         files=tuple(file for file in world.host.files if file.path not in gone and _module_of(file) in {"", *after.modules}),
     )

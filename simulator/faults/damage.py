@@ -1,7 +1,8 @@
 """What a fault does to a node: how a run ended, held against how the same run ends without the fault.
 
 Only what the fault-free run does not do as well is a fault's damage. Ordered by what somebody with a node fears most.
-Pods of DaemonSets are no damage: the next one comes by itself. Leaves out time: a run that only takes longer does no damage.
+Pods of DaemonSets are no damage: the next one comes by itself. Nor is a mount, while its driver is still loaded and the run
+fails. Leaves out time: a run that only takes longer does no damage.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ KINDS: Final = {
     "panic": "the program panics",
     "never-ends": "the run does not end",
     "fails": "the run fails",
-    "other": "labels, files or the exit code are others",
+    "other": "the exit code is the same, but labels, modules or files are others",
 }
 """Kind of damage -> what it is; the worst first."""
 RANK: Final = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -46,21 +47,19 @@ class Damage(NamedTuple):
 def damages(world: World, base: Outcome, outcome: Outcome) -> tuple[Damage, ...]:
     """What is worse at the end of a run in a world than at the end of the fault-free one; the worst first."""
     before = base.before
-    found = {damage.kind: damage for damage in _damages(world, before, outcome, base)}
-    return tuple(sorted(found.values(), key=lambda damage: RANK[damage.kind]))
-
-
-def same_end(world: World, one: State, other: State) -> bool:
-    """Do two states differ in nothing but DaemonSets' pods and the moment at which a pod goes?"""
-    return not _differences(world, one, other)
+    found = sorted(_damages(world, before, outcome, base), key=lambda damage: RANK[damage.kind])
+    differences = _differences(world, base.after, outcome.after)
+    if not found and differences:
+        return (Damage("other", differences[0]),)
+    return tuple(found)
 
 
 def _damages(world: World, before: State, outcome: Outcome, base: Outcome) -> Iterator[Damage]:
     after, expected = outcome.after, base.after
     yield from _on_node(before.node, after.node, expected.node)
     driver_stays = DRIVER_MODULE in after.modules
-    evicted = sorted(_evicted(world, after))
-    if evicted and driver_stays and not (DRIVER_MODULE in expected.modules and set(evicted) <= set(_evicted(world, expected))):
+    evicted = sorted(evicted_pods(world, after))
+    if evicted and driver_stays and not (DRIVER_MODULE in expected.modules and set(evicted) <= set(evicted_pods(world, expected))):
         yield Damage("evicted-in-vain", f"evicted, and the driver is still loaded: {_listed(evicted)}")
     taken = [name for name in expected.modules if _is_drivers(name) and name in before.modules and name not in after.modules]
     if taken:
@@ -77,11 +76,9 @@ def _damages(world: World, before: State, outcome: Outcome, base: Outcome) -> It
     if bare:
         yield Damage("gpus-without-driver", f"bound to no driver: {_listed(bare)}")
     mounts = [path for path in dict.fromkeys(after.mounts) if after.mounts.count(path) > expected.mounts.count(path)]
-    if mounts:
+    if mounts and (outcome.exit_code == 0 or not driver_stays):
         yield Damage("mount-left", f"still mounted: {_listed(mounts)}")
     yield from _how_it_ended(outcome, base)
-    if outcome.exit_code == base.exit_code and outcome.exit_code != 0 and differences:
-        yield Damage("other", differences[0])
 
 
 def _on_node(before: NodeState | None, after: NodeState | None, expected: NodeState | None) -> Iterator[Damage]:
@@ -116,9 +113,11 @@ def _paused(node: NodeState) -> set[str]:
     return {key for key, value in node.labels.items() if labels.PAUSED in value}
 
 
-def _evicted(world: World, after: State) -> set[str]:
-    """Pods that went, or were told to go, and are of no DaemonSet."""
-    gone = {pod.full_name for pod in world.cluster.pods if not (pod.owner and pod.owner.kind == "DaemonSet") and not pod.terminating}
+def evicted_pods(world: World, after: State) -> set[str]:
+    """Pods of a world that went, or were told to go, and are of no DaemonSet."""
+    gone = {
+        pod.full_name for pod in world.cluster.pods if not (pod.owner and pod.owner.kind == "DaemonSet") and not pod.terminating
+    }
     return {name for name in gone if name not in after.pods or name in after.terminating}
 
 
@@ -137,25 +136,31 @@ def _differences(world: World, expected: State, after: State) -> list[str]:
     out = []
     if DRIVER_MODULE in after.modules and DRIVER_MODULE not in expected.modules:
         out.append("the driver is still loaded")
-    out += (f"the module {name} is still loaded" for name in after.modules if name not in expected.modules and name != DRIVER_MODULE)
+    out += (
+        f"the module {name} is still loaded" for name in after.modules if name not in expected.modules and name != DRIVER_MODULE
+    )
     out += (f"the module {name} is unloaded" for name in expected.modules if name not in after.modules)
     out += (
         f"GPU {address} is bound to {driver or 'no driver'}"
         for address, driver in sorted(after.gpu_drivers.items())
         if expected.gpu_drivers.get(address) != driver
     )
-    if after.mounts != expected.mounts:
-        out.append("the mounts are others")
+    paths = list(dict.fromkeys((*expected.mounts, *after.mounts)))
+    counts = [(path, after.mounts.count(path) - expected.mounts.count(path)) for path in paths]
+    out += (f"{path} is {'still mounted' if more > 0 else 'not mounted'}" for path, more in counts if more)
     one, other = expected.node, after.node
     if one is not None and other is not None:
         if one.unschedulable != other.unschedulable:
             out.append("the node is cordoned" if other.unschedulable else "the node is not cordoned")
         for key in sorted(one.labels.keys() | other.labels.keys()):
             if one.labels.get(key) != other.labels.get(key):
-                out.append(f"label {key} {_valued(other.labels.get(key))}, not {_valued(one.labels.get(key))}")
+                out.append(f"label {key} is {_valued(other.labels.get(key))}, not {_valued(one.labels.get(key))}")
         if one.annotations != other.annotations:
             out.append("the annotations are others")
-    lost, kept = _evicted(world, after) - _evicted(world, expected), _evicted(world, expected) - _evicted(world, after)
+    lost, kept = (
+        evicted_pods(world, after) - evicted_pods(world, expected),
+        evicted_pods(world, expected) - evicted_pods(world, after),
+    )
     out += (f"pod {name} is gone" for name in sorted(lost))
     out += (f"pod {name} is still there" for name in sorted(kept))
     out += (
@@ -167,7 +172,7 @@ def _differences(world: World, expected: State, after: State) -> list[str]:
 
 
 def _valued(value: str | None) -> str:
-    return "is absent" if value is None else f'is "{value}"'
+    return "absent" if value is None else f'"{value}"'
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:

@@ -1,7 +1,8 @@
 """What can go wrong at a call: a table, each entry with its reason.
 
-An entry is there because the call can end so on a node that is otherwise in order; what cannot happen at this place (EBUSY of
-a lazy unmount) or is no answer of the kernel's is not. Source: man-pages 6, section 2; Linux kernel/module/main.c,
+An entry is there because the call can end so while everything else is as it was. So what only another state answers is not:
+ENOENT of a path that is there, EINVAL of what is no mount point; nor what cannot happen at this place, as EBUSY of a lazy unmount.
+Source: man-pages 6, section 2; Linux kernel/module/main.c,
 fs/namespace.c, drivers/base/bus.c; Kubernetes API conventions, k8s.io/apiserver; Go's os and os/exec.
 """
 
@@ -46,41 +47,35 @@ CALLS: Final[Mapping[str, tuple[CallEnd, ...]]] = {
     "delete_module": _errnos(
         EAGAIN="something uses the module (EWOULDBLOCK): a process with an open file, another module",
         EBUSY="the module is just being loaded or unloaded, or has no exit function",
-        ENOENT="somebody else has unloaded it since",
         EPERM="CAP_SYS_MODULE is missing, or kernel.modules_disabled is set",
         EINTR="a signal came while the kernel waited for its list of modules",
     ),
     "umount": _errnos(
-        EINVAL="it is no mount point any more, or a locked one of another mount namespace's",
-        ENOENT="the directory is gone",
+        EINVAL="the mount is locked: it came with a mount namespace of another user namespace's",
         EPERM="CAP_SYS_ADMIN is missing",
         ENOMEM="the kernel could not copy the path",
     ),
     "unlink": _errnos(
-        ENOENT="somebody else has removed it since",
         EBUSY="it is a mount point, in this mount namespace or another",
         EPERM="the file is immutable or append-only",
         EROFS="the host's file system is read-only",
         EIO="the disk fails",
     ),
     "stat": _errnos(
-        ENOENT="it is gone",
         EACCES="a security module forbids it",
         ENOMEM="the kernel is out of memory",
     ),
     "open": _errnos(
-        ENOENT="it is gone",
         EACCES="a security module forbids it",
         ENFILE="the system has as many open files as it may have",
         ENOMEM="the kernel is out of memory",
     ),
     "readlink": _errnos(
-        ENOENT="it is gone",
         EACCES="a security module forbids it",
         ENOMEM="the kernel is out of memory",
     ),
     "write": _errnos(
-        ENODEV="the function or its driver is gone, or it is not bound to this driver",
+        ENODEV="the driver does not know the function",
         EBUSY="the driver does not give the function up, or another has it",
         EINVAL="the driver refuses the function",
         EIO="the device does not answer",
@@ -88,7 +83,6 @@ CALLS: Final[Mapping[str, tuple[CallEnd, ...]]] = {
     ),
     "execve": (
         *_errnos(
-            ENOENT="the program is not on PATH",
             EACCES="a security module forbids it, or the file system is mounted noexec",
             EAGAIN="fork: the pod's limit of processes is reached",
             ENOMEM="fork: the memory cannot be had",
@@ -102,14 +96,14 @@ CALLS: Final[Mapping[str, tuple[CallEnd, ...]]] = {
 
 SHELL_CALLS: Final[Mapping[str, tuple[CallEnd, ...]]] = {
     **{call: ends for call, ends in CALLS.items() if call != "open"},
-    "execve": (CALLS["execve"][0], _FAILS, _FAILS_LATE, _KILLED_BELOW_SHELL),
+    "execve": (_FAILS, _FAILS_LATE, _KILLED_BELOW_SHELL),
 }
 """The same for the script: what bash says where it cannot open a file or start a process is not modelled."""
 
 _ANY: Final = (
     RequestEnd("401", "the service account's token has expired or is revoked", 401),
     RequestEnd("403", "RBAC or an admission webhook forbids it", 403),
-    RequestEnd("404", "the object is gone", 404),
+    RequestEnd("404", "a server that does not know the object yet, or any more: it was made anew", 404),
     RequestEnd("409", "the object changed meanwhile, more often than the server tries", 409),
     RequestEnd("410", "the list's next page: its snapshot has expired", 410),
     RequestEnd("429", "a proxy's limit; of an eviction: the disruption budget", 429),

@@ -123,7 +123,7 @@ def _function() -> str:
             name = frame.f_code.co_name
             said = getattr(type(owner), name, None) if owner is not None else frame.f_globals.get(name)
             match = _UPSTREAM.match(inspect.getdoc(said) or "") if said is not None else None
-            if match is not None and name not in {"main", "run"}:
+            if match is not None:
                 return match[1]
         frame = frame.f_back
     return ""
