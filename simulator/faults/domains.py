@@ -1,9 +1,10 @@
 """What can go wrong at a call: a table, each entry with its reason.
 
 An entry is there because the call can end so while everything else is as it was. So what only another state answers is not:
-ENOENT of a path that is there, EINVAL of what is no mount point; nor what cannot happen at this place, as EBUSY of a lazy unmount.
+ENOENT of a path that is there, EINVAL of what is no mount point, ENODEV of a function that is not bound; nor what cannot happen at
+this place, as EBUSY of a lazy unmount.
 Source: man-pages 6, section 2; Linux kernel/module/main.c,
-fs/namespace.c, drivers/base/bus.c; Kubernetes API conventions, k8s.io/apiserver; Go's os and os/exec.
+fs/namespace.c, drivers/base/bus.c, fs/kernfs/file.c; Kubernetes API conventions, k8s.io/apiserver; Go's os and os/exec.
 """
 
 from __future__ import annotations
@@ -75,11 +76,8 @@ CALLS: Final[Mapping[str, tuple[CallEnd, ...]]] = {
         ENOMEM="the kernel is out of memory",
     ),
     "write": _errnos(
-        ENODEV="the driver does not know the function",
-        EBUSY="the driver does not give the function up, or another has it",
-        EINVAL="the driver refuses the function",
-        EIO="the device does not answer",
-        ENOMEM="the kernel is out of memory",
+        EACCES="a security module forbids it",
+        ENOMEM="the kernel could not copy what is written",
     ),
     "execve": (
         *_errnos(
