@@ -40,7 +40,7 @@ def _errnos(**reasons: str) -> tuple[CallEnd, ...]:
 
 
 _FAILS: Final = CallEnd("exit 1", "it fails before it has done anything", exit_code=1)
-_FAILS_LATE: Final = CallEnd("exit 1, its work done", "it fails after it has done its work", exit_code=1, late=True)
+_FAILS_LATE: Final = CallEnd("exit 1 after its work", "it fails after it has done its work", exit_code=1, late=True)
 _KILLED: Final = CallEnd("killed", "the kernel's OOM killer ends it at once", exit_code=-9)
 _KILLED_BELOW_SHELL: Final = _KILLED._replace(exit_code=128 + 9)
 

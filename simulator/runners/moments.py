@@ -16,6 +16,8 @@ from simulator.ports import CommandNotFound, IoFailure, ProcessResult, Request, 
 from simulator.world import CallFault
 
 _MOUNTS: Final = "/proc/self/mountinfo"
+_OF_OPENING: Final = ("EACCES", "ENFILE", "ENOENT", "EPERM", "EROFS")
+"""Errnos with which a file cannot even be opened for writing."""
 
 
 class Call(NamedTuple):
@@ -153,7 +155,7 @@ class ChildsHost:
         """Open a file of sysfs for writing and write to it. Raises OSError; IoFailure if it could be opened."""
         fault = self._moments.meet("write", path)
         if fault is not None:
-            raise IoFailure(_number(fault), fault.error)
+            raise failure(_number(fault), path) if fault.error in _OF_OPENING else IoFailure(_number(fault), fault.error)
         self._host.write_file(path, text)
 
 

@@ -221,8 +221,7 @@ def execute(
 def _check_faults(world: World, resolved: Flow | ShellFlow) -> None:
     """The model of the script says nothing of files that cannot be opened, nor of programs that bash cannot start."""
     for fault in world.faults:
-        start_fails = fault.call == "execve" and fault.error not in {"", "ENOENT"}
-        if isinstance(resolved, ShellFlow) and fault.error and (fault.call == "open" or start_fails):
+        if isinstance(resolved, ShellFlow) and fault.error and fault.call in {"open", "execve"}:
             raise InputError(
                 "",
                 "faults",

@@ -121,7 +121,7 @@ def test_a_script_as_process_1_is_deaf_to_sigterm_at_a_call_too():
     assert with_fault(CallFault(*at, signal="KILL"), release="v0.8.1").exit_code == -9
 
 
-@pytest.mark.parametrize("fault", [CallFault("open", "/proc/modules", error="EACCES"), CallFault("execve", VFIO, error="EAGAIN")])
+@pytest.mark.parametrize("fault", [CallFault("open", "/proc/modules", error="EACCES"), CallFault("execve", VFIO, error="ENOENT")])
 def test_what_the_model_of_the_script_cannot_bear_is_refused(fault):
     """With one error, not in the middle of a run."""
     with pytest.raises(InputError, match=r"is not modelled for v0\.8\.1, which is a script"):
