@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from simulator.cli import colour
 from simulator.cli.arguments import add_output, add_world, choose_world, whole_number
 from simulator.faults.planning import Place
 from simulator.faults.table import Table, tabulate
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         sys.stdout.write(json.dumps(faults_document(table), indent=2) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in fault_lines(table, harmless=options.all))
+        colour.write(fault_lines(table, harmless=options.all), colour.FAULTS, options)
     return 0
 
 
