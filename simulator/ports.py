@@ -189,6 +189,10 @@ class ConnectionRefused(Exception):
     """Nothing listens there."""
 
 
+class ConnectionTimedOut(Exception):
+    """Nothing answers there: whoever dials gives up in the end."""
+
+
 class ConnectionFailed(Exception):
     """There was no answer for another reason; the text is Go's."""
 
@@ -197,7 +201,7 @@ class Cluster(Protocol):
     """The API server, one request at a time. The answer's document must not be changed by the caller."""
 
     def request(self, request: Request) -> Response:
-        """Send a request. Raises ConnectionDropped, ConnectionRefused or ConnectionFailed."""
+        """Send a request. Raises ConnectionDropped, ConnectionRefused, ConnectionTimedOut or ConnectionFailed."""
 
 
 class WatchedCluster(Cluster, Protocol):

@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from simulator.cluster.objects import ClusterSpec, read_cluster
 from simulator.config import UNINSTALL_DRIVER
+from simulator.gocompat import errno_number
 from simulator.host.spec import File, HostSpec, read_host
 from simulator.host.tree import container_path
 from simulator.reading import InputError, Place, nearest, read_document, read_format
 from simulator.selectors import subdomain_errors
-from simulator.world import LONGEST, PlannedChange, World
+from simulator.world import CALLS, LONGEST, CallFault, PlannedChange, World
 
 DEFAULT_CLUSTER: Final = "container-node"
 _NODE_NAME: Final = "gpu-1"
@@ -40,6 +41,7 @@ KEYS: Final = (
     "args",
     "env",
     "changes",
+    "faults",
     "signal",
     "stop_after_s",
     "seed",
@@ -164,6 +166,7 @@ def read_scenario(place: Place, folder: Path) -> Scenario:
         pid_1=pid_1.boolean() if pid_1 else world.pid_1,
         version=version.text() if version else world.version,
         changes=tuple(read_change(item) for item in place.elements("changes")),
+        faults=_read_call_faults(place),
         signal=_signal(signal) if signal else None,
         stop_after=stop.seconds(_LONGEST_STOP) if stop else LONGEST,
         seed=seed.integer(0) if seed else 0,
@@ -203,6 +206,43 @@ def read_change(place: Place) -> PlannedChange:
         {container_path(Place(path, place.file, item.path).path_text()): item.text() for path, item in place.entries("write")},
         tuple(container_path(item.path_text()) for item in place.elements("remove")),
         pods.texts() if pods else (),
+    )
+
+
+def _read_call_faults(place: Place) -> tuple[CallFault, ...]:
+    """What goes wrong at one call each. Raises InputError."""
+    found: dict[tuple[str, str, int], CallFault] = {}
+    for item in place.elements("faults"):
+        fault = _read_call_fault(item)
+        moment = (fault.call, fault.argument, fault.nth)
+        if moment in found:
+            item.fail("is the second fault of one call", "leave one of the two out")
+        found[moment] = fault
+    return tuple(found.values())
+
+
+def _read_call_fault(place: Place) -> CallFault:
+    place.mapping(("call", "argument", "nth", "error", "exit_code", "late", "signal"))
+    call = place.need("call", f"write one of {', '.join(CALLS)}").choice(*CALLS)
+    error, exit_code, signal, nth, late = (place.get(key) for key in ("error", "exit_code", "signal", "nth", "late"))
+    if sum(item is not None for item in (error, exit_code, signal)) != 1:
+        place.fail("says not in one way what happens", "write one of error, exit_code and signal")
+    if call == "request" and signal is None:
+        place.fail("is of a request, which fails otherwise", "write it among the faults of the cluster")
+    if call != "execve" and exit_code is not None:
+        exit_code.fail("is of a program", "write error in its place, or call: execve")
+    if late is not None and exit_code is None:
+        late.fail("is of a program's exit code", "leave it out")
+    if error is not None and errno_number(error.text()) is None:
+        error.fail(f'is "{error.text()}"', "write the name of an errno such as EACCES")
+    return CallFault(
+        call=call,
+        argument=place.need("argument", "write a path, a module, a command line, or a request's method and path").text(),
+        nth=nth.integer(1, 10**6) if nth else 1,
+        error=error.text() if error else "",
+        exit_code=exit_code.integer(-64, 255) if exit_code else None,
+        late=late.boolean() if late else False,
+        signal=signal.choice("TERM", "INT", "KILL") if signal else "",
     )
 
 

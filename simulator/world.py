@@ -39,6 +39,29 @@ class PlannedChange:
         return out
 
 
+CALLS: Final = ("request", "execve", "stat", "open", "readlink", "delete_module", "umount", "unlink", "write")
+"""What can be the moment of a `CallFault`, by the system call's name. A file, a directory and the list of mounts are opened;
+`write` is one to sysfs, of vfio-manage as driver-manager's child."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFault:
+    """One call goes wrong, or a signal comes just before it: the `nth` of this kind with this argument."""
+
+    call: str
+    argument: str
+    """A path, a module's name, a command line joined by blanks, or a request's method and path."""
+    nth: int = 1
+    error: str = ""
+    """An errno's name."""
+    exit_code: int | None = None
+    """A started program ends so without having done anything; below zero a signal ended it."""
+    late: bool = False
+    """It does its work first."""
+    signal: str = ""
+    """A signal's name without SIG."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Everything a run depends on beside the release."""
@@ -60,6 +83,8 @@ class World:
     """Decides upstream's jitter."""
     version: str = "unknown"
     """What `--version` prints: upstream's build sets it."""
+    faults: tuple[CallFault, ...] = ()
+    """What goes wrong at one call each. A request's own faults are the cluster's."""
 
 
 def followed_by(world: World, outcome: Outcome) -> World:
@@ -88,10 +113,11 @@ def followed_by(world: World, outcome: Outcome) -> World:
         pci=tuple(
             replace(function, driver=after.gpu_drivers.get(function.address, function.driver)) for function in world.host.pci
         ),
+        directories=(*world.host.directories, *(path for path in world.host.mounts if path.startswith("/run"))),
         mounts=(*(path for path in world.host.mounts if not path.startswith("/run")), *after.mounts),
         files=tuple(file for file in world.host.files if file.path not in gone and _module_of(file) in {"", *after.modules}),
     )
-    return replace(world, host=host, cluster=replace(world.cluster, node=node, pods=pods), changes=(), signal=None)
+    return replace(world, host=host, cluster=replace(world.cluster, node=node, pods=pods), changes=(), signal=None, faults=())
 
 
 def _module_of(file: File) -> str:

@@ -73,6 +73,9 @@ def world_document(world: World, *, release: str = "", what_if: str = "", descri
     if world.path is not None:
         out["path"] = [*world.path]
     out |= _not_empty(env=env, changes=[_change(change) for change in world.changes])
+    if world.faults:
+        fields = ("nth", "error", "exit_code", "late", "signal")
+        out["faults"] = [{"call": one.call, "argument": one.argument, **_differing(one, *fields)} for one in world.faults]
     if world.signal is not None:
         out["signal"] = {"name": world.signal[0], "after_s": world.signal[1]}
     return out | {"host": _without_format(host_document(host)), "cluster": _without_format(cluster_document(world.cluster))}

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from simulator.host.spec import HostSpec
+from simulator.importing.sources import import_image
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import DEFAULT, GO_RELEASES, RELEASES, modelled
 from simulator.manager.whatif import WHAT_IFS
-from simulator.reading import InputError, nearest
+from simulator.reading import InputError, nearest, printable
 from simulator.recordings.layout import Recording, read_cases
-from simulator.scenario import fixtures
+from simulator.scenario import fixtures, load_cluster, load_host, load_scenario, make_world
 from simulator.verifying.images import Image, look_up
+from simulator.world import World
 
 JOBS: Final = 8
 """Runs at once, where nothing else is said. They mostly sleep."""
@@ -65,6 +69,65 @@ def check_what_if(name: str, release: str) -> str:
         first = next(iter(GO_RELEASES))
         raise InputError("", "", f'the what-if "{name}" is of the Go program, {release} is a script', f"use {first} or newer")
     return name
+
+
+def add_world(parser: argparse.ArgumentParser) -> None:
+    """What a run is made of: a host with a cluster, or a world file; the release, settings, and the program's arguments."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--host", metavar="NAME|FILE", help="a named host, or a host file")
+    source.add_argument(
+        "--host-image", metavar="REF", help="a container image as the host's root; what was assumed is told on stderr"
+    )
+    source.add_argument("--world", metavar="FILE", help="a world file: host, cluster and settings in one")
+    parser.add_argument(
+        "--cluster", metavar="NAME|FILE", help="a named cluster, or a cluster file (default: a container node named by NODE_NAME)"
+    )
+    add_release(parser, default=None, otherwise=f"the world file's, else {DEFAULT}")
+    parser.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable of the program; may be repeated")
+    parser.add_argument("--what-if", metavar="NAME", default=None, help="put a proposed upstream change on top")
+    parser.add_argument("args", metavar="ARGS", nargs="*", help="after --: the program's own arguments (default: uninstall_driver)")
+
+
+class ChosenWorld(NamedTuple):
+    """What the command line asks to be run."""
+
+    world: World
+    release: str
+    what_if: str
+
+
+def choose_world(options: argparse.Namespace) -> ChosenWorld:
+    """The world, the release and the what-if of `add_world`'s arguments. Raises InputError."""
+    env = read_env(options.env)
+    args = tuple(options.args)
+    if options.world is not None:
+        scenario = load_scenario(Path(options.world))
+        world = _changed(scenario.world, options, env, args)
+        release, what_if = scenario.release or DEFAULT, scenario.what_if
+    else:
+        cluster = load_cluster(options.cluster, env.get("NODE_NAME", "")) if options.cluster is not None else None
+        world = make_world(_host(options), cluster, args=args, env=env)
+        release, what_if = DEFAULT, ""
+    release = check_release(options.release if options.release is not None else release)
+    what_if = check_what_if(options.what_if if options.what_if is not None else what_if, release)
+    return ChosenWorld(world, release, what_if)
+
+
+def _host(options: argparse.Namespace) -> HostSpec:
+    """The host that the command line names. Raises InputError."""
+    if options.host_image is None:
+        return load_host(options.host)
+    imported = import_image(options.host_image)
+    sys.stderr.write("".join(f"{printable(line)}\n" for line in imported.comments))
+    return imported.host
+
+
+def _changed(world: World, options: argparse.Namespace, env: dict[str, str], args: tuple[str, ...]) -> World:
+    """A world file's world with what the command line says on top."""
+    settings = {**world.env, **env}
+    if options.cluster is not None:
+        world = replace(world, cluster=load_cluster(options.cluster, settings.get("NODE_NAME", "")))
+    return replace(world, env=settings, args=args or world.args)
 
 
 def read_env(pairs: Iterable[str]) -> dict[str, str]:

@@ -93,6 +93,15 @@ DEMO: Final = (
 )
 """Of the demo."""
 
+FAULTS: Final = (
+    _mark(r"without a fault: (exit code 0) ", GOOD),
+    _mark(r"without a fault: (.*)", BAD),
+    _mark(r"^# +where .*", HEADING),
+    _mark(r"^\d+ .*  (no)  ", BAD),
+    _mark(r"^\d+ .*  (late) ", DOUBTFUL),
+)
+"""Of single faults: the fault-free run, and what no restart of the pod heals, or none that comes by itself."""
+
 HOSTS: Final = (_mark(r"false (?:negatives?|positives?)$", BAD), _mark(r"the check .*$", DOUBTFUL), _mark(r"^HOST  .*", HEADING))
 """Of the host check on named hosts."""
 

@@ -27,6 +27,7 @@ SUBCOMMANDS: Final = {
     "record": "record what a real driver-manager image does",
     "verify": "hold a real driver-manager image against the model: recorded cases, or worlds drawn at random",
     "vfio": "vfio-manage bind or unbind as a dry-run: which device ends on which driver",
+    "faults": "for each request and host operation of a run, what happens if just this one fails; the worst first",
     "predict": "what a release will do to a node: verdict, host or container driver, pods, modules, cordon, labels, settings",
     "diagnose": "what happened on a node, what is left over, and the commands that mend it",
     "compare": "what changes between two releases, and by which named change",

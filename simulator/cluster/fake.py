@@ -6,16 +6,23 @@ import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from simulator.cluster.kinds import POD
-from simulator.cluster.objects import DROP, ClusterSpec, Fault
+from simulator.cluster.objects import DROP, LOST, REFUSE, TIMEOUT, ClusterSpec, Fault
 from simulator.cluster.reactions import Reactions, Timer
 from simulator.cluster.status import failure
 from simulator.gocompat import json_marshal
 from simulator.messages import NO_TLS
-from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request, Response
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, ConnectionTimedOut, Request, Response
 from simulator.trace import NodeState
+
+_BREAKS: Final[Mapping[int | str, type[Exception]]] = {
+    DROP: ConnectionDropped,
+    LOST: ConnectionDropped,
+    REFUSE: ConnectionRefused,
+    TIMEOUT: ConnectionTimedOut,
+}
 
 
 @dataclass(slots=True)
@@ -58,7 +65,7 @@ class FakeCluster:
         self._faults = [_LiveFault(fault) for fault in spec.faults]
 
     def request(self, request: Request) -> Response:
-        """Answer a request. Raises ConnectionDropped, ConnectionRefused or ConnectionFailed."""
+        """Answer a request. Raises ConnectionDropped, ConnectionRefused, ConnectionTimedOut or ConnectionFailed."""
         return self.fault(request) or self.store.answer(request)
 
     def fault(self, request: Request) -> Response | None:
@@ -71,8 +78,10 @@ class FakeCluster:
         for live in self._faults:
             if live.takes(request):
                 fault = live.fault
-                if fault.status == DROP:
-                    raise ConnectionDropped
+                if fault.status == LOST:
+                    self.store.answer(request)
+                if fault.status in _BREAKS:
+                    raise _BREAKS[fault.status]
                 status = int(fault.status)
                 return failure(status, f"injected fault {status}", retry_after=fault.retry_after, causes=list(fault.causes))
         return None

@@ -23,6 +23,16 @@ from simulator.reading import Place, read_format
 from simulator.selectors import label_key_errors, label_value_errors, subdomain_errors
 
 DROP: Final = "drop"
+"""The server closes the connection without an answer, and does nothing."""
+LOST: Final = "lost"
+"""The server does what it is asked, and closes the connection without an answer."""
+REFUSE: Final = "refuse"
+"""There is no connection: nothing listens."""
+TIMEOUT: Final = "timeout"
+"""There is no connection: nothing answers."""
+BROKEN: Final = (DROP, LOST, REFUSE, TIMEOUT)
+"""What a fault may do in place of an answer with an HTTP code."""
+
 _DEFAULT_API_VERSIONS: Final = {"Job": "batch/v1", "CronJob": "batch/v1", "Node": "v1", "ReplicationController": "v1"}
 
 
@@ -426,7 +436,7 @@ def read_fault(place: Place) -> Fault:
     place.mapping(("method", "path", "query", "body", "skip", "times", "status", "retry_after", "causes"))
     method, skip, times, retry = (place.get(key) for key in ("method", "skip", "times", "retry_after"))
     path, query, body = (pattern(item) if (item := place.get(key)) else "" for key in ("path", "query", "body"))
-    status = place.need("status", 'write an HTTP code, or "drop"')
+    status = place.need("status", f"write an HTTP code, or one of {', '.join(BROKEN)}")
     return Fault(
         method=method.choice("GET", "POST", "PUT", "PATCH", "DELETE") if method else "",
         path=path,
@@ -434,7 +444,7 @@ def read_fault(place: Place) -> Fault:
         body=body,
         skip=skip.integer(0, 10**6) if skip else 0,
         times=times.integer(0, 10**6) if times else None,
-        status=DROP if status.value == DROP else status.integer(400, 599),
+        status=status.choice(*BROKEN) if isinstance(status.value, str) else status.integer(400, 599),
         retry_after=retry.integer(0, 10**6) if retry else None,
         causes=tuple(_texts(item) for item in place.elements("causes")),
     )

@@ -29,7 +29,7 @@ from simulator.cluster.status import Refused, failure
 from simulator.cluster.store import Change, target
 from simulator.cluster.watching import Event, Watch, is_watch
 from simulator.gocompat import SECOND
-from simulator.ports import ConnectionDropped, Request, Response
+from simulator.ports import ConnectionDropped, ConnectionRefused, ConnectionTimedOut, Request, Response
 from simulator.reading import InputError
 from simulator.real.clock import WallClock
 
@@ -173,7 +173,7 @@ class Server:
         response: Response | web.Response | _Stream
         try:
             response = refusal or self.cluster.fault(asked) or self._answer(request, asked)
-        except ConnectionDropped:
+        except (ConnectionDropped, ConnectionRefused, ConnectionTimedOut):  # there is a connection, so it can only break
             self._observe(asked, "drop")
             assert request.transport is not None
             request.transport.close()

@@ -96,15 +96,19 @@ class FakeHost:
         return work()
 
     def _on_path(self, name: str) -> bool:
+        return self.program_path(name) is not None
+
+    def program_path(self, name: str) -> str | None:
         """`exec.LookPath`: a file that may be executed, in one of PATH's directories."""
         for directory in self.path:
+            path = f"{directory}/{name}"
             try:
-                node = self.tree.find(f"{directory}/{name}")
+                node = self.tree.find(path)
             except OSError:
                 continue
             if is_executable(node):
-                return True
-        return False
+                return path
+        return None
 
     def _modprobe(self, argv: Sequence[str]) -> ProcessResult:
         """`chroot ROOT modprobe MODULE`: found and started as any program; then the kernel has the module, or not."""

@@ -5,7 +5,8 @@ retries of dropped GETs, the invisible retries on Retry-After, the wording of er
 the nanoseconds they wait, so that several may run on one clock (`concurrent`).
 
 Source: k8s.io/client-go/rest request.go, with_retry.go; golang.org/x/time/rate; net/http transport.go; v0.33 to v0.36.
-Leaves out HTTP/2, TLS and time-outs of a single request: neither program sets one.
+A server that does not answer is dialled for client-go's 30 s (transport cache.go). Leaves out HTTP/2, TLS and time-outs of a
+single request: neither program sets one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from simulator.ports import (
     ConnectionDropped,
     ConnectionFailed,
     ConnectionRefused,
+    ConnectionTimedOut,
     Output,
     Request,
     Response,
@@ -39,6 +41,7 @@ BURST: Final = 10
 MAX_RETRIES: Final = 10
 _DROPPED_DELAY: Final = 1
 _IDLE_LIMIT: Final = 90 * SECOND
+_DIAL_TIMEOUT: Final = 30 * SECOND
 _LONG_THROTTLE: Final = SECOND
 _LONG_THROTTLE_PAUSE: Final = 10 * SECOND
 
@@ -130,6 +133,8 @@ class Connection:
                 raise self._failure(request, _EOF) from None
             except ConnectionRefused:
                 raise self._failure(request, GoError(f"dial tcp {self.server.address}: connect: connection refused")) from None
+            except ConnectionTimedOut:
+                raise self._failure(request, GoError(f"dial tcp {self.server.address}: i/o timeout"), _DIAL_TIMEOUT) from None
             except ConnectionFailed as failure:
                 raise self._failure(request, GoError(str(failure))) from None
             self.idle_since.append(self.clock.now)
@@ -145,16 +150,19 @@ class Connection:
                 return True
         return False
 
-    def _failure(self, request: Request, cause: GoError) -> GoError:
-        return UrlError(request.method.title(), self.url(request), cause)
+    def _failure(self, request: Request, cause: GoError, took: Duration = 0) -> GoError:
+        return UrlError(request.method.title(), self.url(request), cause, took)
 
 
 class UrlError(GoError):
-    """`url.Error`: the operation, the URL, and what went wrong."""
+    """`url.Error`: the operation, the URL, and what went wrong; `took` is how long that takes to show."""
 
-    def __init__(self, operation: str, url: str, cause: GoError) -> None:
+    def __init__(self, operation: str, url: str, cause: GoError, took: Duration = 0) -> None:
         super().__init__(f"{operation} {quote(url)}: {cause}")
+        self.operation = operation
+        self.url = url
         self.cause = cause
+        self.took = took
 
 
 _EOF: Final = GoError("EOF")
@@ -192,6 +200,8 @@ class RestClient:
                 response = self.connection.send(request)
             except GoError as error:
                 failure = error
+                if isinstance(error, UrlError) and error.took:
+                    failure = yield from self._waited(error, ends)
             attempts += 1
             delay = _retry_delay(request, response, failure) if attempts <= MAX_RETRIES else None
             if delay is None:
@@ -208,6 +218,15 @@ class RestClient:
                 raise _with_previous(error, previous) from None
             if wait:
                 yield from self._throttle(wait, request)
+
+    def _waited(self, failure: UrlError, ends: Duration | None) -> Waiting[UrlError]:
+        """Wait as long as a failure takes to show; the context's end may come before."""
+        left = None if ends is None else ends - self.clock.now
+        if left is None or failure.took <= left:
+            yield failure.took
+            return failure
+        yield max(left, 0)
+        return UrlError(failure.operation, failure.url, GoError("context deadline exceeded"))
 
     def _reserve(self, group: str | None, ends: Duration | None) -> Duration:
         """Take a token of a bucket; how long to wait for it. Raises GoError."""

@@ -27,7 +27,7 @@ from simulator.node.operands import Operands, Surroundings
 from simulator.node.operator import FOUND, NEW_SINCE, Operator, Values
 from simulator.node.process import Processes
 from simulator.node.timeline import HOST, Timeline
-from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, ConnectionTimedOut, Request
 from simulator.reading import InputError
 
 REBOOT: Final = 120.0
@@ -141,7 +141,7 @@ class Node:
         """What kubectl sends. Raises InputError where it is refused."""
         try:
             response = self.cluster.request(request)
-        except (ConnectionDropped, ConnectionFailed, ConnectionRefused):
+        except (ConnectionDropped, ConnectionFailed, ConnectionRefused, ConnectionTimedOut):
             raise InputError("", "", "the API server does not answer", "leave the step out, or the fault") from None
         if response.status >= HTTPStatus.BAD_REQUEST:
             raise InputError("", "", f"the API server refuses: {response.body.get('message', response.status)}")

@@ -29,7 +29,7 @@ from simulator.cluster.store import Change
 from simulator.gocompat import SECOND
 from simulator.node.daemonsets import DaemonSet, DaemonSets
 from simulator.node.validator.program import CONTAINER, WORKLOAD_LABEL, WORKLOADS
-from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, ConnectionTimedOut, Request
 
 PRESENT: Final = "nvidia.com/gpu.present"
 OPERANDS: Final = "nvidia.com/gpu.deploy.operands"
@@ -240,7 +240,7 @@ class Operator:
         try:
             response = self.cluster.request(Request("PATCH", path, body={"metadata": metadata}, content_type=patch.MERGE))
             failed = response.status >= HTTPStatus.BAD_REQUEST
-        except (ConnectionDropped, ConnectionFailed, ConnectionRefused):
+        except (ConnectionDropped, ConnectionFailed, ConnectionRefused, ConnectionTimedOut):
             failed = True
         if failed:  # the controller puts the node back into its queue
             self.clock.plan(self.clock.now + REQUEUED, lambda: self._reconcile_soon(with_labels=True))

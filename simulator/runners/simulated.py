@@ -20,7 +20,9 @@ from simulator.manager.program import Exit, Ports, main
 from simulator.manager.releases import DEFAULT, Flow, ShellFlow, resolve
 from simulator.manager.shell.program import ShellPorts, make_script
 from simulator.manager.shell.program import main as script_main
-from simulator.ports import ConnectionDropped, ProcessResult, Request, Response, Stopped, Terminated
+from simulator.ports import ConnectionDropped, ProcessResult, Request, Response, ShellHost, Stopped, Terminated, VfioHost
+from simulator.reading import InputError
+from simulator.runners.moments import Call, ChildsHost, FaultyCluster, FaultyHost, Moments, Requested
 from simulator.runners.vfio import as_child
 from simulator.trace import (
     ApiRequest,
@@ -62,7 +64,7 @@ class WaitingClock(Protocol):
 class _Recorder:
     """All ports at once, each act passed on and noted."""
 
-    def __init__(self, host: FakeHost, cluster: FakeCluster, clock: WaitingClock, seed: int, events: list[Event]) -> None:
+    def __init__(self, host: ShellHost, cluster: Requested, clock: WaitingClock, seed: int, events: list[Event]) -> None:
         self.events = events
         self._host, self._cluster, self._clock = host, cluster, clock
         self._random = random.Random(seed)  # noqa: S311  # jitter, seeded by the scenario
@@ -175,12 +177,16 @@ def run(
     *,
     note_tree: bool = False,
     events: list[Event] | None = None,
+    hear: Callable[[Call], None] | None = None,
 ) -> Outcome:
-    """Run a resolved flow against a world. A caller that gives the list of events may watch it, and stop the run by raising."""
+    """Run a resolved flow against a world. A caller that gives the list of events may watch it, and stop the run by raising.
+
+    `hear` is told of each call just before it. Raises InputError for a fault that the release's model cannot bear.
+    """
     clock = VirtualClock()
     cluster = FakeCluster(world.cluster, clock)
     host = FakeHost(world.host, world.path or resolved.container_path, cluster.pod_exists, resolved.release.chroot, resolved.image)
-    return execute(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=events)
+    return execute(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=events, hear=hear)
 
 
 def execute(
@@ -193,11 +199,35 @@ def execute(
     *,
     note_tree: bool = False,
     events: list[Event] | None = None,
+    hear: Callable[[Call], None] | None = None,
 ) -> Outcome:
     """Run a resolved flow against a host and a cluster that are already made, with what the world says happens meanwhile."""
     noted: list[Event] = [] if events is None else events
-    _plan(world, noted, host, cluster, clock, deaf=resolved.deaf and world.pid_1)
-    return run_program(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=noted)
+
+    def signalled(name: str) -> None:
+        """As process 1 a shell is deaf: the kernel keeps signals from it that it does not handle."""
+        noted.append(Signal(clock.now, name))
+        if not (resolved.deaf and world.pid_1) or name == "KILL":
+            raise Terminated(name)
+
+    _plan(world, noted, host, cluster, clock, signalled)
+    moments = None
+    if world.faults or hear is not None:
+        _check_faults(world, resolved)
+        moments = Moments(world.faults, signalled, hear)
+    return run_program(world, resolved, host, cluster, clock, start, note_tree=note_tree, events=noted, moments=moments)
+
+
+def _check_faults(world: World, resolved: Flow | ShellFlow) -> None:
+    """The model of the script says nothing of files that cannot be opened, nor of programs that bash cannot start."""
+    for fault in world.faults:
+        if isinstance(resolved, ShellFlow) and fault.error and fault.call in {"open", "execve"}:
+            raise InputError(
+                "",
+                "faults",
+                f"{fault.call} {fault.argument}: {fault.error} is not modelled for {resolved.release.tag}, which is a script",
+                "leave it out, or name a Go release",
+            )
 
 
 def run_program(
@@ -210,13 +240,20 @@ def run_program(
     *,
     note_tree: bool = False,
     events: list[Event] | None = None,
+    moments: Moments | None = None,
 ) -> Outcome:
     """The program alone, on a host, a cluster and a clock that others use too: nothing is planned, no signal comes.
 
-    Of the world its settings count. Events have the clock's times, `start` is the date of its zero.
+    Of the world its settings count. Events have the clock's times, `start` is the date of its zero. `moments` hears of each call.
     """
-    host.own_programs["vfio-manage"] = as_child(resolved.release.tag, host, world.env, resolved.without)
-    recorder = _Recorder(host, cluster, clock, world.seed, [] if events is None else events)
+    asked_host: ShellHost = host
+    asked_cluster: Requested = cluster
+    childs_host: VfioHost = host
+    if moments is not None:
+        asked_host, asked_cluster = FaultyHost(host, moments), FaultyCluster(cluster, moments)
+        childs_host = ChildsHost(host, moments)
+    host.own_programs["vfio-manage"] = as_child(resolved.release.tag, childs_host, world.env, resolved.without)
+    recorder = _Recorder(asked_host, asked_cluster, clock, world.seed, [] if events is None else events)
     began = clock.now
     before = state_of(host, cluster, note_tree=note_tree)
 
@@ -266,8 +303,10 @@ def _signal_exit(name: str, *, pid_1: bool) -> int:
     return _GO_RUNTIME_EXIT if pid_1 and name != "KILL" else -SIGNAL_NUMBERS.get(name, 15)
 
 
-def _plan(world: World, events: list[Event], host: FakeHost, cluster: FakeCluster, clock: VirtualClock, *, deaf: bool) -> None:
-    """What happens meanwhile. As process 1 a shell is `deaf`: the kernel keeps signals from it that it does not handle."""
+def _plan(
+    world: World, events: list[Event], host: FakeHost, cluster: FakeCluster, clock: VirtualClock, signalled: Callable[[str], None]
+) -> None:
+    """What happens meanwhile."""
 
     def happen(change: PlannedChange) -> Callable[[], None]:
         def happens() -> None:
@@ -278,17 +317,12 @@ def _plan(world: World, events: list[Event], host: FakeHost, cluster: FakeCluste
 
         return happens
 
-    def signalled() -> None:
-        assert world.signal is not None
-        events.append(Signal(clock.now, world.signal[0]))
-        if not deaf or world.signal[0] == "KILL":
-            raise Terminated(world.signal[0])
-
     def stop() -> None:
         raise Stopped
 
     for change in world.changes:
         clock.plan(round(change.after * SECOND), happen(change))
     if world.signal is not None:
-        clock.plan(round(world.signal[1] * SECOND), signalled)
+        name, after = world.signal
+        clock.plan(round(after * SECOND), lambda: signalled(name))
     clock.plan(round(world.stop_after * SECOND), stop)

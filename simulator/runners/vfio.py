@@ -9,7 +9,7 @@ from typing import Final
 from simulator.host.fake import KERNEL, FakeHost, ModprobeAnswer
 from simulator.host.pci import BusChange, DeviceSpec, WriteFault
 from simulator.host.spec import File, HostSpec
-from simulator.ports import ProcessResult, Stopped
+from simulator.ports import ProcessResult, Stopped, VfioHost
 from simulator.trace import ChildProcess, LogLine, StderrText, StdoutText
 from simulator.vfio.program import main
 from simulator.vfio.releases import CHANGES, Flow, flow
@@ -145,7 +145,7 @@ def vfio_flow(tag: str, *, without: frozenset[str] = frozenset()) -> Flow:
 
 
 def as_child(
-    tag: str, host: FakeHost, env: Mapping[str, str], without: frozenset[str] = frozenset()
+    tag: str, host: VfioHost, env: Mapping[str, str], without: frozenset[str] = frozenset()
 ) -> Callable[[Sequence[str]], ProcessResult]:
     """vfio-manage as driver-manager calls it: on the same host, with its environment."""
 

@@ -9,7 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli.colour import BAD, CHANGES, COMPARISON, DIAGNOSIS, GOOD, PREDICTION, RECORDED, coloured, is_wanted
+from simulator.cli.colour import (
+    BAD,
+    CHANGES,
+    COMPARISON,
+    DIAGNOSIS,
+    DOUBTFUL,
+    FAULTS,
+    GOOD,
+    PREDICTION,
+    RECORDED,
+    coloured,
+    is_wanted,
+)
 from simulator.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +69,10 @@ def test_when_there_is_colour(environment, terminal, refused, wanted):
     ("line", "marks", "words", "style"),
     [
         ("exit code 0", CHANGES, "exit code 0", GOOD),
+        ("v0.11.0, without a fault: exit code 0 after 6 s", FAULTS, "exit code 0", GOOD),
+        ("v0.11.0, without a fault: exit code 1 after 60 s", FAULTS, "exit code 1 after 60 s", BAD),
+        ("1    stat /x      EACCES          0     no     still mounted: /x", FAULTS, "no", BAD),
+        ("8    GET /x       503             0     late   the node stays cordoned", FAULTS, "late", DOUBTFUL),
         ("exit code 1", CHANGES, "exit code 1", BAD),
         ("exit code 2 (panic: runtime error)", CHANGES, "exit code 2 (panic: runtime error)", BAD),
         ("will not succeed: pods are in the way", PREDICTION, "will not succeed", BAD),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from simulator.cluster.fake import FakeCluster
 from simulator.cluster.kinds import KINDS
-from simulator.cluster.objects import DROP, ClusterSpec, Fault, Node, Pod
+from simulator.cluster.objects import BROKEN, DROP, LOST, ClusterSpec, Fault, Node, Pod
 from simulator.cluster.serve import Server
 from simulator.real.clock import WallClock
 
@@ -121,6 +121,16 @@ def test_a_dropped_request_on_a_kept_connection():
         assert raw.recv(65536).startswith(b"HTTP/1.1 ")
         raw.sendall(b"PUT /drop HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
         assert raw.recv(65536) == b""
+
+
+@pytest.mark.parametrize("status", BROKEN)
+def test_a_request_that_breaks(status):
+    """The connection is closed without an answer; only a lost answer is one to what was done."""
+    with serving(faults=(Fault(method="PATCH", status=status),)) as server:
+        with pytest.raises(http.client.RemoteDisconnected):
+            ask(server, "PATCH", "/api/v1/nodes/n", {"metadata": {"labels": {"a": "2"}}}, STRATEGIC)
+        _, node, _ = ask(server, "GET", "/api/v1/nodes/n")
+    assert node["metadata"]["labels"]["a"] == ("2" if status == LOST else "1")
 
 
 def test_nothing_listens():

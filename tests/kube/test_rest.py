@@ -26,7 +26,7 @@ from simulator.kube.rest import (
     is_not_found,
     is_too_many_requests,
 )
-from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, Request, Response, Server
+from simulator.ports import ConnectionDropped, ConnectionFailed, ConnectionRefused, ConnectionTimedOut, Request, Response, Server
 
 GET = Request("GET", "/api/v1/nodes/n")
 PATCH = Request("PATCH", "/api/v1/nodes/n", {}, {"spec": {}}, "application/strategic-merge-patch+json")
@@ -46,6 +46,8 @@ class Script:
             raise ConnectionDropped
         if answer == "refuse":
             raise ConnectionRefused
+        if answer == "timeout":
+            raise ConnectionTimedOut
         if answer == "fail":
             raise ConnectionFailed("dial tcp: lookup x: no such host")
         status, retry = answer if isinstance(answer, tuple) else (answer, None)
@@ -71,6 +73,23 @@ def client(*answers):
     cluster = Script(clock, answers)
     connection = Connection(cluster, clock, Server("http://127.0.0.1:6443", "127.0.0.1:6443"))
     return RestClient(connection, clock, Silent(), Libraries(), lambda: "0101 00:00:00.000000       1"), cluster, clock
+
+
+@pytest.mark.parametrize(
+    ("ends", "after", "said"),
+    [
+        (None, 30, "dial tcp 127.0.0.1:6443: i/o timeout"),
+        (40, 30, "dial tcp 127.0.0.1:6443: i/o timeout"),
+        (10, 10, "context deadline exceeded"),
+    ],
+)
+def test_a_server_that_does_not_answer(ends, after, said):
+    """Is dialled for half a minute, or until the context ends, and not again: a time-out is no reason to retry."""
+    rest, cluster, clock = client("timeout")
+    with pytest.raises(UrlError) as raised:
+        drive(clock, rest.do("core", GET, None if ends is None else ends * SECOND))
+    assert str(raised.value) == f'Get "http://127.0.0.1:6443/api/v1/nodes/n": {said}'
+    assert (clock.now, len(cluster.asked)) == (after * SECOND, 1)
 
 
 def test_ten_at_once_then_five_a_second():

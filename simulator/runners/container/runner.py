@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulator.cluster.fake import FakeCluster
+from simulator.cluster.objects import REFUSE, TIMEOUT
 from simulator.cluster.serve import Server
 from simulator.gocompat import SECOND
 from simulator.host.fake import WATCHED, FakeHost
@@ -106,10 +107,16 @@ def run_images(
         yield position, outcome
 
 
+_WITHOUT_SERVER: Final = (REFUSE, TIMEOUT)
+"""What happens to a request before a server is met; ours is there."""
+
+
 class _Run:
-    """One run."""
+    """One run. Raises Unfit."""
 
     def __init__(self, world: World, image: Image, release: str, cancelled: threading.Event) -> None:
+        if world.faults or any(fault.status in _WITHOUT_SERVER for fault in world.cluster.faults):
+            raise Unfit("it has a fault at one call, or a request without a server: only the model can be told that")
         self.world = world
         self.image = image
         self.release = release
