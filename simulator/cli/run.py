@@ -15,10 +15,11 @@ import sys
 from pathlib import Path
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_output, add_release, check_release, check_what_if, read_env, read_start
+from simulator.cli.arguments import add_output, add_release, read_env, read_start
 from simulator.host.spec import HostSpec
 from simulator.importing.sources import import_image
 from simulator.manager.releases import DEFAULT
+from simulator.naming import check_release, check_what_if
 from simulator.reading import printable
 from simulator.report.document import outcome_document
 from simulator.report.text import log_text, summary
