@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Final, NoReturn
 
 from simulator import __version__
-from simulator.reading import InputError, nearest, printable
+from simulator.errors import InputError, nearest, printable
 
 SUBCOMMANDS: Final = {
     "demo": "the story of upstream's issue #191 on one screen, computed as it is told",

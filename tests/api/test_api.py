@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from simulator.report.document import outcome_document
 from simulator.scenario import load_cluster, load_host
 from tests.api import listing
 
+SAVED = Path(__file__).resolve().parents[2] / "docs/examples/snapshot"
 HOST = "ubuntu-24.04-driver-580-open"
 WORLD = "host: runfile-580\nrelease: v0.12.0\nenv: {NODE_NAME: gpu-1, FORCE_REINSTALL: 'true'}\n"
 
@@ -72,7 +74,7 @@ def test_predict_answers_what_the_command_prints(capsys):
 
 def test_predict_reads_a_bundle_and_what_it_could_not_see(capsys):
     """A folder of saved objects."""
-    assert predict("docs/examples/snapshot").document() == printed(capsys, "predict", "docs/examples/snapshot")
+    assert predict(SAVED).document() == printed(capsys, "predict", str(SAVED))
 
 
 def test_a_world_is_given_in_any_form(tmp_path, world_file):
