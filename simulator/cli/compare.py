@@ -24,8 +24,8 @@ from simulator.cli import colour
 from simulator.cli.arguments import add_output, read_env
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import RELEASES, modelled
-from simulator.progress import progress
 from simulator.naming import check_release
+from simulator.progress import progress
 from simulator.reading import InputError, nearest
 from simulator.report.attribution import Attribution
 from simulator.report.bumps import Bump, find_bumps

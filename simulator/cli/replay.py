@@ -21,8 +21,8 @@ from pathlib import Path
 from simulator.cli import colour
 from simulator.cli.arguments import add_release
 from simulator.manager.releases import RELEASES
-from simulator.progress import progress
 from simulator.naming import check_release
+from simulator.progress import progress
 from simulator.reading import InputError
 from simulator.recordings.layout import NEIGHBOURS, PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
 from simulator.recordings.replaying import NEIGHBOUR_RELEASES, differences, replayed, replayed_others

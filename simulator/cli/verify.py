@@ -23,8 +23,8 @@ from typing import Final
 from simulator.cli import colour
 from simulator.cli.arguments import add_image, add_output, find_image, read_cases_argument, whole_number
 from simulator.manager.releases import GO_RELEASES, flow
-from simulator.progress import progress
 from simulator.naming import check_release
+from simulator.progress import progress
 from simulator.reading import InputError, nearest
 from simulator.recordings.layout import write_whole
 from simulator.report.verification import Written, said, verification_document, verification_lines

@@ -110,7 +110,7 @@ def read_off(values, key=""):
         return {}
     if key.endswith(("_s", "seconds")) and "integer" in kinds:
         kinds = kinds - {"integer"} | {"number"}
-    out = {"type": sorted(kinds)[0] if len(kinds) == 1 else sorted(kinds)} if kinds else {}
+    out = {"type": next(iter(kinds)) if len(kinds) == 1 else sorted(kinds)} if kinds else {}
     objects = [value for value in values if isinstance(value, dict)]
     items = [item for value in values if isinstance(value, list) for item in value]
     if "object" in kinds:
