@@ -23,19 +23,21 @@ from simulator.schemas.catalogue import SCHEMAS, schema
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="print this schema")
+    parser.add_argument("schema", metavar="NAME", nargs="?", help="print this schema")
     parser.add_argument("--write", metavar="DIR", help="write all, or the one that is named, as DIR/NAME.schema.json")
 
 
 def run(options: argparse.Namespace) -> int:
     """List, print or write."""
-    if options.name is None and options.write is None:
+    if options.schema is None and options.write is None:
         width = max(map(len, SCHEMAS))
         sys.stdout.write("".join(f"{name:<{width}}  {entry.of}\n" for name, entry in SCHEMAS.items()))
         return 0
-    texts = {name: json.dumps(schema(name), indent=2) + "\n" for name in ([options.name] if options.name is not None else SCHEMAS)}
+    texts = {
+        name: json.dumps(schema(name), indent=2) + "\n" for name in ([options.schema] if options.schema is not None else SCHEMAS)
+    }
     if options.write is None:
-        sys.stdout.write(texts[options.name])
+        sys.stdout.write(texts[options.schema])
         return 0
     if not options.write:
         raise InputError("", "", "--write names no folder", "write --write schemas/")
