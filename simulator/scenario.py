@@ -53,14 +53,25 @@ KEYS: Final = (
 
 
 def fixtures() -> Path:
-    """The folder of named hosts, clusters and recordings: beside the package in a checkout, inside it when installed."""
+    """The folder of named hosts, clusters and recordings: beside the package in a checkout, inside it when installed.
+
+    Raises InputError where it is in neither place, as after an installation that was broken off.
+    """
     inside = Path(str(resources.files("simulator"))) / "fixtures"
-    return inside if inside.is_dir() else Path(__file__).resolve().parent.parent / "fixtures"
+    if inside.is_dir():
+        return inside
+    beside = Path(__file__).resolve().parent.parent / "fixtures"
+    if not beside.is_dir():
+        raise InputError(str(inside), "", "is missing: the data that dmsim brings along", "install dmsim again")
+    return beside
 
 
 def names(kind: str) -> list[str]:
-    """The named hosts ("hosts") or clusters ("clusters"), sorted."""
-    return sorted(path.stem for path in (fixtures() / kind).glob("*.yaml"))
+    """The named hosts ("hosts") or clusters ("clusters"), sorted. Raises InputError where none came along."""
+    found = sorted(path.stem for path in (fixtures() / kind).glob("*.yaml"))
+    if not found:
+        raise InputError(str(fixtures() / kind), "", f"is missing: the {kind} that dmsim brings along", "install dmsim again")
+    return found
 
 
 def load_host(reference: str) -> HostSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
@@ -140,3 +141,16 @@ def test_the_site_is_built_and_asks_nothing_of_others(tmp_path):
     assert re.findall(r"@import|url\([\"']?(?:https?:)?//", styles) == []
     entries = json.loads((tmp_path / "site/search/search_index.json").read_text(encoding="utf-8"))["docs"]
     assert {entry["location"].partition("#")[0] for entry in entries} == pages.keys() - {"404.html"}
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```pycon" in page.read_text(encoding="utf-8")], ids=lambda page: page.name
+)
+def test_a_python_example_answers_what_its_page_says(page, monkeypatch):
+    """The examples of a page are one session."""
+    monkeypatch.chdir(ROOT)
+    text = "".join(match[2] for match in BLOCK.finditer(page.read_text(encoding="utf-8")) if match[1] == "pycon")
+    session = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    said = []
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=said.append)
+    assert (result.failed, result.attempted > 0) == (0, True), "".join(said)

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from simulator.host.spec import HostSpec
 from simulator.importing.sources import import_image
 from simulator.manager.charts import CHARTS
-from simulator.manager.releases import DEFAULT, GO_RELEASES, RELEASES, modelled
-from simulator.manager.whatif import WHAT_IFS
+from simulator.manager.releases import DEFAULT, RELEASES
+from simulator.naming import check_release, check_what_if
 from simulator.reading import InputError, nearest, printable
 from simulator.recordings.layout import Recording, read_cases
 from simulator.scenario import fixtures, load_cluster, load_host, load_scenario, make_world
@@ -36,14 +36,6 @@ def add_output(parser: argparse.ArgumentParser, *forms: str) -> None:
     parser.add_argument("-o", "--output", choices=("text", *forms), default="text", help="form of the output (default text)")
 
 
-def check_release(tag: str) -> str:
-    """A known tag, or the one that stands for it. Raises InputError with the nearest ones."""
-    known = modelled(tag)
-    if known is None:
-        raise InputError("", "", f'there is no release "{tag}"', nearest(tag, RELEASES))
-    return known
-
-
 def add_chart(parser: argparse.ArgumentParser) -> None:
     """`--chart C`, in place of `--release`."""
     parser.add_argument("--chart", metavar="C", help="the release that this version of the GPU Operator chart brings")
@@ -59,16 +51,6 @@ def release_of(options: argparse.Namespace, said: str, daemonset: str) -> str:
     if chart is None:
         raise InputError("", "", f'there is no chart "{options.chart}"', nearest(options.chart, CHARTS))
     return check_release(chart.releases[daemonset])
-
-
-def check_what_if(name: str, release: str) -> str:
-    """A what-if that is known for a release, or none. Raises InputError."""
-    if name and name not in WHAT_IFS:
-        raise InputError("", "", f'there is no what-if "{name}"', nearest(name, WHAT_IFS))
-    if name and release not in GO_RELEASES:
-        first = next(iter(GO_RELEASES))
-        raise InputError("", "", f'the what-if "{name}" is of the Go program, {release} is a script', f"use {first} or newer")
-    return name
 
 
 def add_world(parser: argparse.ArgumentParser) -> None:

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_output, check_release, read_env
+from simulator.cli.arguments import add_output, read_env
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import RELEASES, modelled
+from simulator.naming import check_release
 from simulator.progress import progress
 from simulator.reading import InputError, nearest
 from simulator.report.attribution import Attribution

@@ -14,6 +14,7 @@ from simulator.manager.charts import CHARTS
 from simulator.manager.releases import RELEASES
 from simulator.manager.whatif import WHAT_IFS
 from simulator.scenario import names
+from simulator.schemas.catalogue import SCHEMAS
 
 _OWN: Final = {"--help": "list the commands", "--version": "say which dmsim this is", NO_COLOR: "no colour"}
 
@@ -142,7 +143,7 @@ def by_metavar(dest: str) -> Mapping[str, Values]:
         "STORY": _words(names("stories"), files=True),
         "HOST": _words(names("hosts"), files=True),
         "NAME|FILE": _words(names("clusters" if dest == "cluster" else "hosts"), files=True),
-        "NAME": _words(WHAT_IFS) if dest == "what_if" else NOTHING,
+        "NAME": _words({"what_if": WHAT_IFS, "schema": SCHEMAS}.get(dest, ())),
     }
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import argparse
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_release, check_release, check_what_if
+from simulator.cli.arguments import add_release
+from simulator.naming import check_release, check_what_if
 from simulator.report.demo import WHAT_IF, lines
 
 

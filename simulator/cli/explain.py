@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_output, check_release
+from simulator.cli.arguments import add_output
 from simulator.explaining.explanation import explain
 from simulator.manager.releases import RELEASES
+from simulator.naming import check_release
 from simulator.reading import InputError
 from simulator.report.document import FORMAT
 from simulator.report.explanation import explanation_document, explanation_lines

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_output, add_release, check_release
+from simulator.cli.arguments import add_output, add_release
 from simulator.manager.releases import DEFAULT
+from simulator.naming import check_release
 from simulator.reading import InputError, printable
 from simulator.report import hosts as report
 from simulator.scenario import load_host

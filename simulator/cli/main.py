@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Final, NoReturn
 
 from simulator import __version__
-from simulator.reading import InputError, nearest, printable
+from simulator.errors import InputError, nearest, printable
 
 SUBCOMMANDS: Final = {
     "demo": "the story of upstream's issue #191 on one screen, computed as it is told",
@@ -37,6 +37,7 @@ SUBCOMMANDS: Final = {
     "passthrough check": "GPU passthrough to VMs: what nodes announce, KubeVirt permits and VMs ask for; each mismatch",
     "passthrough migrate": "values for Cozystack's platform that keep what a hand-edited KubeVirt CR permits",
     "serve": "a cluster over HTTP, for kubectl and other clients",
+    "schema": "JSON Schemas of the files people write and of -o json, for editors and programs",
     "releases": "the supported releases: charts, named changes, quirks, steps",
     "completion": "what makes bash, zsh or fish complete dmsim's commands, options, hosts, clusters and releases",
 }

@@ -19,8 +19,9 @@ import sys
 from pathlib import Path
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_chart, add_output, add_release, check_release, check_what_if, read_env, release_of
+from simulator.cli.arguments import add_chart, add_output, add_release, read_env, release_of
 from simulator.manager.releases import DEFAULT
+from simulator.naming import check_release, check_what_if
 from simulator.predicting.events import Event, is_set_up
 from simulator.predicting.modes import WORKLOADS, Mode, mode_of
 from simulator.predicting.prediction import Prediction, predict

@@ -12,7 +12,8 @@ import argparse
 import json
 import sys
 
-from simulator.cli.arguments import add_output, check_release
+from simulator.cli.arguments import add_output
+from simulator.naming import check_release
 from simulator.reading import InputError
 from simulator.report.release_page import flow_document, flow_lines, page, release_lines, releases_document
 

@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_release, check_release
+from simulator.cli.arguments import add_release
 from simulator.manager.releases import RELEASES
+from simulator.naming import check_release
 from simulator.progress import progress
 from simulator.reading import InputError
 from simulator.recordings.layout import NEIGHBOURS, PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording

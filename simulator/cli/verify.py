@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Final
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_image, add_output, check_release, find_image, read_cases_argument, whole_number
+from simulator.cli.arguments import add_image, add_output, find_image, read_cases_argument, whole_number
 from simulator.manager.releases import GO_RELEASES, flow
+from simulator.naming import check_release
 from simulator.progress import progress
 from simulator.reading import InputError, nearest
 from simulator.recordings.layout import write_whole

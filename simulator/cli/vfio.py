@@ -20,8 +20,9 @@ from typing import Any, Final
 
 from simulator import logrus
 from simulator.cli import colour
-from simulator.cli.arguments import add_output, add_release, check_release, read_env, read_start
+from simulator.cli.arguments import add_output, add_release, read_env, read_start
 from simulator.host.spec import NVIDIA, HostSpec
+from simulator.naming import check_release
 from simulator.reading import InputError
 from simulator.recordings.vfio_observation import step_observation
 from simulator.runners.simulated import START

@@ -206,14 +206,14 @@ def _cluster(place: Place | None, folder: Path) -> ClusterSpec:
     return replace(cluster, pods=pods, daemonsets=frozenset())
 
 
-_SWITCHES: Final = tuple(each.name for each in fields(Values) if each.name not in {"default_workload", "driver_manager_env"})
+SWITCHES: Final = tuple(each.name for each in fields(Values) if each.name not in {"default_workload", "driver_manager_env"})
 
 
 def _values(place: Place | None, base: Values) -> Values:
     if place is None:
         return base
-    place.mapping((*_SWITCHES, "default_workload", "driver_manager_env"))
-    changes: dict[str, Any] = {name: item.boolean() for name in _SWITCHES if (item := place.get(name))}
+    place.mapping((*SWITCHES, "default_workload", "driver_manager_env"))
+    changes: dict[str, Any] = {name: item.boolean() for name in SWITCHES if (item := place.get(name))}
     if (workload := place.get("default_workload")) is not None:
         changes["default_workload"] = workload.choice(*WORKLOADS)
     if place.has("driver_manager_env"):
@@ -241,15 +241,15 @@ def _time(place: Place) -> Duration:
 def _steps(place: Place) -> tuple[Step, ...]:
     steps: list[Step] = []
     for item in place.elements("steps"):
-        item.mapping(("at", *_ACTS))
+        item.mapping(("at", *ACT_READERS))
         when = item.need("at", 'write when: at: "20m"')
         at = _time(when)
         if steps and at < steps[-1].at:
             when.fail("comes before the step above", "steps stand in the order of their times")
-        acts = [name for name in _ACTS if item.has(name)]
+        acts = [name for name in ACT_READERS if item.has(name)]
         if len(acts) != 1:
-            item.fail(f"has {len(acts)} acts", f"write one of {', '.join(_ACTS)}")
-        act = _ACTS[acts[0]](item)
+            item.fail(f"has {len(acts)} acts", f"write one of {', '.join(ACT_READERS)}")
+        act = ACT_READERS[acts[0]](item)
         steps.append(Step(at, act if acts[0] in _OF_THE_API else _on_the_host(act), item))
     return tuple(steps)
 
@@ -445,7 +445,7 @@ def _restart_operator(step: Place) -> Act:
     return act
 
 
-_ACTS: Final[Mapping[str, Callable[[Place], Act]]] = {
+ACT_READERS: Final[Mapping[str, Callable[[Place], Act]]] = {
     "label": _label,
     "cordon": _cordon,
     "purge": _purge,

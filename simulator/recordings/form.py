@@ -30,6 +30,8 @@ class Leaf:
 
     read: Callable[[Place], object]
     fits: Callable[[Any], bool] = lambda _: False
+    options: tuple[str, ...] = ()
+    """The texts it may be, where they are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,7 @@ TEXT_MAP: Final = MapOf(TEXT)
 
 
 def _one_of(*names: str) -> Leaf:
-    return Leaf(lambda place: place.choice(*names))
+    return Leaf(lambda place: place.choice(*names), options=names)
 
 
 # --- what driver-manager was given --------------------------------------------------------------------------------

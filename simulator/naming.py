@@ -1,0 +1,25 @@
+"""Names of releases and what-ifs as people write them, checked: an unknown one is an error with the nearest known ones."""
+
+from __future__ import annotations
+
+from simulator.manager.releases import GO_RELEASES, RELEASES, modelled
+from simulator.manager.whatif import WHAT_IFS
+from simulator.reading import InputError, nearest
+
+
+def check_release(tag: str) -> str:
+    """A known tag, or the one that stands for it. Raises InputError with the nearest ones."""
+    known = modelled(tag)
+    if known is None:
+        raise InputError("", "", f'there is no release "{tag}"', nearest(tag, RELEASES))
+    return known
+
+
+def check_what_if(name: str, release: str) -> str:
+    """A what-if that is known for a release, or none. Raises InputError."""
+    if name and name not in WHAT_IFS:
+        raise InputError("", "", f'there is no what-if "{name}"', nearest(name, WHAT_IFS))
+    if name and release not in GO_RELEASES:
+        first = next(iter(GO_RELEASES))
+        raise InputError("", "", f'the what-if "{name}" is of the Go program, {release} is a script', f"use {first} or newer")
+    return name
