@@ -54,8 +54,8 @@ docs: setup ## the documentation as a site in site/; a warning is an error
 	$(BIN)/mkdocs build --quiet --strict
 
 pages: setup ## renew the generated pages in docs/
-	$(BIN)/python -m features.steps.vocabulary > docs/vocabulary.md.part && mv docs/vocabulary.md.part docs/vocabulary.md
-	$(BIN)/python -m features.steps.reports > docs/field-reports.md.part && mv docs/field-reports.md.part docs/field-reports.md
+	$(BIN)/python -m simulator.bdd.vocabulary > docs/vocabulary.md.part && mv docs/vocabulary.md.part docs/vocabulary.md
+	$(BIN)/python -m features.field_reports > docs/field-reports.md.part && mv docs/field-reports.md.part docs/field-reports.md
 	$(BIN)/python -m simulator.report.host_page > docs/hosts.md.part && mv docs/hosts.md.part docs/hosts.md
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md

@@ -6,12 +6,11 @@ replayed without a mismatch. `python -m simulator.report.fidelity` prints the pa
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
 
 from simulator.manager.releases import (
     GO_RELEASES,
@@ -32,6 +31,7 @@ from simulator.recordings.replaying import differences, replayed
 from simulator.recordings.shell_observation import shell_observation
 from simulator.recordings.worlds import world_of
 from simulator.report.sources import StepSource, resolved_script, resolved_steps
+from simulator.report.stepping import Around, instrumented
 from simulator.runners.simulated import run
 from simulator.scenario import fixtures
 
@@ -96,25 +96,12 @@ _OTHERS: Final = (
 """Programs of which only the number of recordings is told: which, under what title, and what is to be said of it."""
 
 
-def _instrumented(resolved: Flow | ShellFlow, seen: set[str]) -> Flow | ShellFlow:
-    """The flow with steps that note their own names."""
+def _noting(seen: set[str]) -> Around:
+    def noting(step: str) -> AbstractContextManager[None]:
+        seen.add(step)
+        return nullcontext()
 
-    def noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def step(*args: Any, **kwargs: Any) -> Any:
-            seen.add(name)
-            return function(*args, **kwargs)
-
-        return step
-
-    steps: type = resolved.script if isinstance(resolved, ShellFlow) else resolved.steps
-    noted = {
-        name: noting(name, function) for name, function in inspect.getmembers(steps, inspect.isfunction) if not name.startswith("_")
-    }
-    watched = type(steps.__name__, (steps,), noted)
-    if isinstance(resolved, ShellFlow):
-        return resolved._replace(script=watched)
-    return resolved._replace(steps=watched)
+    return noting
 
 
 def verified(recordings: Iterable[Recording]) -> dict[str, dict[str, int]]:
@@ -124,7 +111,7 @@ def verified(recordings: Iterable[Recording]) -> dict[str, dict[str, int]]:
     for recording in recordings:
         if recording.release not in flows:
             seen: set[str] = set()
-            flows[recording.release] = (_instrumented(resolve(recording.release), seen), seen)
+            flows[recording.release] = (instrumented(resolve(recording.release), _noting(seen)), seen)
         resolved, seen = flows[recording.release]
         seen.clear()
         observed = shell_observation if isinstance(resolved, ShellFlow) else observation
