@@ -67,8 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"{INI} is set, and pytest-bdd is not there; pip install 'driver-manager-simulator[pytest]', and let pytest load it"
             )
-        # The wheel's modules are rewritten by pytest itself; those of an editable install it does not know.
-        pytest.register_assert_rewrite("simulator.bdd")
+        _explain_asserts_of_steps_only(config)
         from simulator.bdd.suite import wake  # noqa: PLC0415  # nothing of the simulator is loaded where it has no part
 
         wake(config)
@@ -80,3 +79,16 @@ def pytest_configure(config: pytest.Config) -> None:
                 f'`{INI} = ["features"]` under [tool.pytest.ini_options] in pyproject.toml, or `{INI} = features` under [pytest] '
                 "in pytest.ini"
             )
+
+
+def _explain_asserts_of_steps_only(config: pytest.Config) -> None:
+    """Let pytest rewrite the asserts of the steps, not those of all the simulator.
+
+    Of a distribution that has a plugin pytest rewrites every module. The model's own asserts have nothing to explain, and
+    compiling it anew takes longer than some suites, each time where no bytecode is written. pytest has no public way to say so;
+    where its set of names is not what it was, everything is rewritten.
+    """
+    marked = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", None)
+    if isinstance(marked, set):
+        marked.discard("simulator")
+    pytest.register_assert_rewrite("simulator.bdd.stage", "simulator.bdd.steps")

@@ -6,6 +6,7 @@ pytest-bdd, are left as they are.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
 from collections.abc import Generator
@@ -46,7 +47,7 @@ def wake(config: pytest.Config) -> None:
     _check_options(config)
     _register_tags(config)
     for name in STEPS:
-        config.pluginmanager.import_plugin(name)
+        config.pluginmanager.register(importlib.import_module(name), name)
     config.pluginmanager.register(Suite(config), "dmsim-suite")
     watch(config)
 
