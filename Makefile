@@ -58,6 +58,7 @@ pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m features.field_reports > docs/field-reports.md.part && mv docs/field-reports.md.part docs/field-reports.md
 	$(BIN)/python -m simulator.report.host_page > docs/hosts.md.part && mv docs/hosts.md.part docs/hosts.md
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
+	$(BIN)/python -m simulator.report.fidelity --counts > fixtures/verified.json.part && mv fixtures/verified.json.part fixtures/verified.json
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
 	$(BIN)/python -m simulator.report.guide_page > docs/guide-versus-sources.md.part && mv docs/guide-versus-sources.md.part docs/guide-versus-sources.md
 	$(BIN)/python -m simulator.report.rewrite_page > docs/from-shell-to-go.md.part && mv docs/from-shell-to-go.md.part docs/from-shell-to-go.md

@@ -1,7 +1,8 @@
 """`docs/fidelity.md`: which step of which release is verified by how many recordings, and what is left out.
 
 Counted, not claimed: the recordings are replayed, and a step counts as verified by a recording that went through it and
-replayed without a mismatch. `python -m simulator.report.fidelity` prints the page.
+replayed without a mismatch. `python -m simulator.report.fidelity` prints the page, with `--counts` the counts alone, which are
+kept in `fixtures/verified.json` for reports.
 """
 
 from __future__ import annotations
@@ -160,10 +161,20 @@ def _table(
     return rows
 
 
-def page() -> str:
+def replayed_counts() -> dict[str, dict[str, int]]:
+    """What `verified` says of the recordings that the project carries."""
+    return verified(recording for recording in read_folder(fixtures() / "recordings") if recording.program == PROGRAM)
+
+
+def counts_text(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """The counts as the file that `simulator.report.verified` reads."""
+    ordered = {release: dict(sorted(steps.items())) for release, steps in counts.items()}
+    return json.dumps({"format": 1, "counts": ordered}, indent=1) + "\n"
+
+
+def page(counts: Mapping[str, Mapping[str, int]]) -> str:
     """The page's text."""
     recordings = list(read_folder(fixtures() / "recordings"))
-    counts = verified(recording for recording in recordings if recording.program == PROGRAM)
     out = [_HEAD, "## driver-manager\n\n"]
     newest, first = resolved_steps(flow(NEWEST)), vars(DriverManager)
     out += _table(GO_RELEASES, {tag: resolved_steps(flow(tag)) for tag in GO_RELEASES}, newest, first, counts)
@@ -179,5 +190,11 @@ def page() -> str:
     return "".join(out)
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Print the page, or with `--counts` the counts."""
+    counts = replayed_counts()
+    sys.stdout.write(counts_text(counts) if "--counts" in arguments else page(counts))
+
+
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    main(sys.argv[1:])
