@@ -103,7 +103,7 @@ function drawDetail(scenario, parent) {
   scenario.steps.forEach(([keyword, text, more], index) => {
     const item = make("li", failed && index === failed.done ? "failed" : failed && index > failed.done ? "undone" : "", steps);
     make("span", "word", item, keyword);
-    say(item, texts[text], words.query);
+    say(make("span", "what", item), texts[text], words.query);
     if (Array.isArray(more)) {
       const table = make("table", "", make("div", "scroll", item));
       more.forEach((row, number) => { const line = make("tr", "", table); row.forEach((cell) => say(make(number ? "td" : "th", "", line), cell, words.query)); });
@@ -125,7 +125,7 @@ function drawDetail(scenario, parent) {
     if (proofs.childNodes.length) proofs.append("; ");
     proofs.append(`by the image ${DATA.runs[ran.run].image} in a container (${DATA.runs[ran.run].started.slice(0, 10)})`);
   }
-  if (!proofs.childNodes.length) proofs.append("not itself; the functions below tell how many recordings go through them");
+  if (!proofs.childNodes.length) proofs.append("by no recording of its own; how many go through each upstream function stands below the trace");
   if (scenario.tags.length) { const tags = fact("tags"); scenario.tags.forEach((tag) => chip(tags, "@" + tag)); }
   drawTraces(scenario, parent);
 }

@@ -17,7 +17,7 @@ from simulator.report.stepping import upstream_name
 from simulator.report.suite_markdown import name_of
 from simulator.report.verified import RECORDED, recordings_of, verified_counts
 
-_Key: TypeAlias = "tuple[str, str, str, tuple[str, ...]]"
+_Key: TypeAlias = "tuple[str, str, str, tuple[str, ...], tuple[str, ...]]"
 _PACKAGE = "simulator.report"
 
 
@@ -49,7 +49,7 @@ def suite_data(results: Sequence[Results]) -> dict[str, Any]:
     features: dict[str, dict[str, Any]] = {}
     for index, one in enumerate(results):
         for ran in one.scenarios:
-            key = ran.file, ran.rule, ran.scenario, tuple(ran.row.values())
+            key = ran.file, ran.rule, ran.scenario, tuple(ran.row.values()), tuple(ran.tags)
             if key not in scenarios:
                 scenarios[key] = _scenario(ran, texts)
                 _rule(features, ran)["scenarios"].append(scenarios[key])
