@@ -43,18 +43,20 @@ class Browser:
         self.errors: list[str] = []
         """What the page's script has thrown, and what it wanted to fetch and could not."""
         try:
-            self._loop.run_until_complete(self._connect(folder / "DevToolsActivePort"))
+            self._loop.run_until_complete(self._connect(self._port(folder / "DevToolsActivePort")))
         except BaseException:
             self._stop()
             raise
 
-    async def _connect(self, port_file: Path) -> None:
+    def _port(self, file: Path) -> str:
         until = time.monotonic() + PATIENCE
-        while not port_file.exists() or "\n" not in port_file.read_text():
+        while not file.exists() or "\n" not in file.read_text():
             assert self._process.poll() is None, f"chromium ended with {self._process.returncode}"
             assert time.monotonic() < until, "chromium does not answer"
-            await asyncio.sleep(0.05)
-        port = port_file.read_text().split("\n")[0]
+            time.sleep(0.05)
+        return file.read_text().split("\n")[0]
+
+    async def _connect(self, port: str) -> None:
         self._session = aiohttp.ClientSession()
         async with self._session.get(f"http://127.0.0.1:{port}/json") as answer:
             page = next(target for target in await answer.json() if target["type"] == "page")

@@ -44,8 +44,14 @@ class FeatureFile(pytest.Module):
         try:
             # Binds into the namespace it is called from. Every path is whole, whatever base pytest-bdd is told of.
             exec(f"scenarios({str(self.path)!r}, features_base_dir={str(self.path.parent)!r})", namespace)  # noqa: S102
-        except (GherkinParseError, NoScenariosFound, UnicodeDecodeError) as error:
+        except (GherkinParseError, NoScenariosFound, UnicodeDecodeError, pytest.UsageError) as error:
             raise self.CollectError(f"{name}: {_told(error)}") from None
+        except KeyError as error:
+            if error.args != ("feature",):
+                raise
+            raise self.CollectError(
+                f'{name}: holds no feature; begin with "Feature: ..."'
+            ) from None  # pytest-bdd takes it for given
         finally:
             FeatureFile.is_binding = False
         return module

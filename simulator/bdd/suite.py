@@ -153,10 +153,10 @@ class Suite:
         if isinstance(item.parent, FeatureFile) and call.excinfo is not None:
             match call.excinfo.value:
                 case InputError() as error:
-                    report.longrepr = f"{item.location[0]}: {error}"
+                    report.longrepr = f"{item.nodeid.partition('::')[0]}: {error}"
                 case StepDefinitionNotFoundError() as error:
-                    said = re.search(r"not found: (.*?)\. Line ", str(error))
-                    report.longrepr = f"{error}\n{nearest_sentence(said[1] if said else str(error))}"
+                    said = re.search(r'not found: (\w+) "(.*)"\. Line ', str(error))
+                    report.longrepr = f"{error}\n{nearest_sentence(said[1].lower(), said[2])}" if said else str(error)
         return report
 
     # --- telling ----------------------------------------------------------------------------------------------------

@@ -46,15 +46,15 @@ def definitions() -> list[Definition]:
     return sorted(found, key=lambda definition: order.index(definition.keyword))
 
 
-def nearest_sentence(step: str) -> str:
-    """The sentence that is most like a text that matches none."""
+def nearest_sentence(keyword: str, step: str) -> str:
+    """The sentence of a keyword that is most like a text that matches none."""
     words = re.findall(r"\w+", step.lower())
 
     def likeness(one: Definition) -> float:
         wanted = re.findall(r"\w+", re.sub(r"\{[^}]*\}", " ", one.sentence).lower())
         return difflib.SequenceMatcher(a=words, b=wanted).ratio()
 
-    best = max(definitions(), key=likeness)
+    best = max((one for one in definitions() if one.keyword == keyword), key=likeness)
     return f"the nearest sentence: {best.keyword.capitalize()} {best.sentence}"
 
 

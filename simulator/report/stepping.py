@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from simulator.manager.releases import Flow, ShellFlow, resolve
@@ -41,20 +41,17 @@ def _methods(steps: type) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def upstream_name(resolved: Flow | ShellFlow, step: str) -> str:
-    """What upstream calls a step's function: what its docstring begins with, as of the oldest class that has one; else the step's name.
-
-    A seam has no function of its own upstream.
-    """
+    """What upstream calls a step's function: what a docstring of it begins with. "" for a seam, which upstream has no function for."""
     steps: type = resolved.script if isinstance(resolved, ShellFlow) else resolved.steps
     for cls in steps.__mro__:
         doc = inspect.getdoc(vars(cls).get(step))
         if doc is not None and (found := re.match(r"`([A-Za-z_]\w*)`", doc)):
             return found[1]
-    return step
+    return ""
 
 
 class SteppedEvents(list[Event]):
-    """Events, each with the step that was at work: `steps[i]` is of event i, "" outside of every step."""
+    """Events, each with the step of an upstream function that was at work: `steps[i]` is of event i, "" outside of every one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,4 +76,9 @@ class SteppedEvents(list[Event]):
 def simulate_stepping(world: World, release: str, *, what_if: str = "", note_tree: bool = False) -> Outcome:
     """As `simulate`, with SteppedEvents. Raises KeyError for an unknown release or what-if."""
     events = SteppedEvents()
-    return run(world, instrumented(resolve(release, what_if=what_if), events.within), note_tree=note_tree, events=events)
+    resolved = resolve(release, what_if=what_if)
+
+    def around(step: str) -> AbstractContextManager[None]:
+        return events.within(step) if upstream_name(resolved, step) else nullcontext()
+
+    return run(world, instrumented(resolved, around), note_tree=note_tree, events=events)

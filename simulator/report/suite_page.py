@@ -141,6 +141,6 @@ def _functions(steps: Iterable[tuple[str, str]]) -> dict[str, dict[str, Mapping[
     counts = verified_counts()
     for release, step in sorted(steps):
         if step and release in RELEASES:
-            found = {"name": upstream_name(resolve(release), step), "recordings": counts[release].get(step, 0)}
+            found = {"name": upstream_name(resolve(release), step) or step, "recordings": counts[release].get(step, 0)}
             out.setdefault(release, {})[step] = found
     return out
