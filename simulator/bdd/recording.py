@@ -139,7 +139,7 @@ class Accounts:
             feature_description=template.feature.description or "",
             rule=template.rule.name if template.rule else "",
             rule_description=template.rule.description if template.rule else "",
-            scenario=template.name,
+            scenario=scenario.name,
             description=template.description or "",
             row=row,
             line=template.line_number,

@@ -96,8 +96,9 @@ class Ran:
 
     @property
     def title(self) -> str:
-        """The scenario's name, with the row's values where it has some."""
-        return f"{self.scenario} [{', '.join(self.row.values())}]" if self.row else self.scenario
+        """The scenario's name, with those of the row's values that it does not name."""
+        more = ", ".join(value for value in self.row.values() if value not in self.scenario)
+        return f"{self.scenario} [{more}]" if more else self.scenario
 
 
 def to_line(thing: Run | Ran) -> str:
@@ -140,7 +141,7 @@ def _lines(path: Path) -> Iterator[Place]:
                 value = json.loads(line)
             except ValueError:
                 raise InputError(str(path), f"line {number}", "is no JSON", _MEND) from None
-            yield Place(value, f"{path}: line {number}:")
+            yield Place(value, f"{path}: line {number}")
 
 
 def ran_of(line: str) -> Ran:

@@ -87,7 +87,7 @@ function drawScenario(scenario, parent) {
   details.dataset.id = scenario.id;
   make("span", "dot " + outcomeOf(scenario), summary).title = outcomeOf(scenario);
   const name = say(make("span", "name", summary), scenario.name, words.query);
-  const row = Object.values(scenario.row).join(", ");
+  const row = Object.values(scenario.row).filter((value) => !scenario.name.includes(value)).join(", ");
   if (row) { name.append(" "); say(make("span", "row", name), row, words.query); }
   if (scenario.tags.includes("quirk")) chip(summary, "quirk", "warn");
   if (scenario.recordings.length) chip(summary, "recorded", "good");
@@ -196,6 +196,7 @@ function show() {
   if (!found.length) make("p", "none", $("features"), "No scenario is like this.");
   $("found").textContent = isWanted ? `${found.length} of ${scenarios.length} scenarios` : `${scenarios.length} scenarios in ${DATA.features.length} features`;
   $("clear").hidden = !isWanted;
+  $("features").dataset.shown = $("query").value;
 }
 function open(id) {
   const scenario = scenarios.find((one) => one.id === id);
