@@ -9,7 +9,7 @@ TEST_JOBS ?= $(JOBS)
 RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.10.0 v0.11.0 v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults docs pages images build clean
+.PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults docs pages report images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ test: setup ## all tests, with the linters; the features for every release
 # One process each: workers would collect all scenarios again, which takes as long as running them.
 features-%: setup
 	$(BIN)/python -m pytest features/ -q --release $*
+
+report: setup ## the feature suite on every release as a page, report/report.html
+	for release in $(RELEASES); do \
+	  $(BIN)/python -m pytest features/ -q --release $$release --dmsim-results report/$$release.jsonl || exit 1; \
+	done
+	$(BIN)/dmsim report $(RELEASES:%=report/%.jsonl) --html report/report.html
 
 lint: setup ## Ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
@@ -91,4 +97,4 @@ build: setup ## wheel and sdist
 	$(BIN)/python -m build --no-isolation
 
 clean: ## remove what make made
-	rm -rf $(VENV) dist build site mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) dist build site report mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -24,6 +24,7 @@ PAGES = sorted(
         ROOT / "fixtures/README.md",
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("integrations/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
     ]
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
