@@ -9,7 +9,7 @@ TEST_JOBS ?= $(JOBS)
 RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.10.0 v0.11.0 v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults docs pages images build clean
+.PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults docs pages report images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ test: setup ## all tests, with the linters; the features for every release
 features-%: setup
 	$(BIN)/python -m pytest features/ -q --release $*
 
+report: setup ## the feature suite on every release as a page, report/report.html
+	for release in $(RELEASES); do \
+	  $(BIN)/python -m pytest features/ -q --release $$release --dmsim-results report/$$release.jsonl || exit 1; \
+	done
+	$(BIN)/dmsim report $(RELEASES:%=report/%.jsonl) --html report/report.html
+
 lint: setup ## Ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,10 +61,11 @@ docs: setup ## the documentation as a site in site/; a warning is an error (read
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 pages: setup ## renew the generated pages in docs/
-	$(BIN)/python -m features.steps.vocabulary > docs/vocabulary.md.part && mv docs/vocabulary.md.part docs/vocabulary.md
-	$(BIN)/python -m features.steps.reports > docs/field-reports.md.part && mv docs/field-reports.md.part docs/field-reports.md
+	$(BIN)/python -m simulator.bdd.vocabulary > docs/vocabulary.md.part && mv docs/vocabulary.md.part docs/vocabulary.md
+	$(BIN)/python -m features.field_reports > docs/field-reports.md.part && mv docs/field-reports.md.part docs/field-reports.md
 	$(BIN)/python -m simulator.report.host_page > docs/hosts.md.part && mv docs/hosts.md.part docs/hosts.md
 	$(BIN)/python -m simulator.report.fidelity > docs/fidelity.md.part && mv docs/fidelity.md.part docs/fidelity.md
+	$(BIN)/python -m simulator.report.fidelity --counts > fixtures/verified.json.part && mv fixtures/verified.json.part fixtures/verified.json
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
 	$(BIN)/python -m simulator.report.guide_page > docs/guide-versus-sources.md.part && mv docs/guide-versus-sources.md.part docs/guide-versus-sources.md
 	$(BIN)/python -m simulator.report.rewrite_page > docs/from-shell-to-go.md.part && mv docs/from-shell-to-go.md.part docs/from-shell-to-go.md
@@ -91,4 +98,4 @@ build: setup ## wheel and sdist
 	$(BIN)/python -m build --no-isolation
 
 clean: ## remove what make made
-	rm -rf $(VENV) dist build site mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) dist build site report mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,10 +1,13 @@
-"""The step library is a plugin of the whole checkout, so that features and their tests share it."""
+"""The plugin of pytest is there whether or not the environment's metadata names its entry point (a clone on PYTHONPATH)."""
 
-pytest_plugins = [
-    "features.steps.stage",
-    "features.steps.given",
-    "features.steps.when",
-    "features.steps.then",
-    "features.steps.node",
-    "features.steps.passthrough",
-]
+from __future__ import annotations
+
+import pytest
+
+from simulator.bdd import plugin
+
+
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register it, unless its entry point has done so."""
+    if not pluginmanager.is_registered(plugin):
+        pluginmanager.register(plugin, "dmsim")

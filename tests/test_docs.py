@@ -27,6 +27,7 @@ PAGES = sorted(
         ROOT / "fixtures/README.md",
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("integrations/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
     ]
 )
 LOADED = re.compile(r"""(?:<link [^>]*href|<(?:script|img|iframe|source)[^>]* src)=["']?([^"' >]+)""")

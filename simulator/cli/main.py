@@ -36,6 +36,7 @@ SUBCOMMANDS: Final = {
     "node run": "a node over time: a chart of the GPU Operator on a host, and what people do to it",
     "passthrough check": "GPU passthrough to VMs: what nodes announce, KubeVirt permits and VMs ask for; each mismatch",
     "passthrough migrate": "values for Cozystack's platform that keep what a hand-edited KubeVirt CR permits",
+    "report": "the results of pytest scenarios as a page, Markdown or JSON",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "schema": "JSON Schemas of the files people write and of -o json, for editors and programs",
     "releases": "the supported releases: charts, named changes, quirks, steps",

@@ -50,6 +50,11 @@ def event_text(event: AnyEvent | None) -> str:
     return _shortened(_told(event))
 
 
+def kind_of(event: AnyEvent) -> str:
+    """What kind of event it is, as documents have it."""
+    return _KINDS[type(event)]
+
+
 def pair_of_texts(left: AnyEvent | None, right: AnyEvent | None) -> tuple[str, str]:
     """Two events that differ, told so that the difference shows.
 
@@ -106,7 +111,7 @@ def event_document(event: AnyEvent | None) -> dict[str, Any] | None:
     if event is None:
         return None
     fields = event._asdict()
-    out: dict[str, Any] = {"kind": _KINDS[type(event)]}
+    out: dict[str, Any] = {"kind": kind_of(event)}
     if "at" in fields:
         out["at_s"] = round(fields.pop("at") / SECOND, 3)
     if "span" in fields:

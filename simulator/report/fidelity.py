@@ -1,17 +1,17 @@
 """`docs/fidelity.md`: which step of which release is verified by how many recordings, and what is left out.
 
 Counted, not claimed: the recordings are replayed, and a step counts as verified by a recording that went through it and
-replayed without a mismatch. `python -m simulator.report.fidelity` prints the page.
+replayed without a mismatch. `python -m simulator.report.fidelity` prints the page, with `--counts` the counts alone, which are
+kept in `fixtures/verified.json` for reports.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
 
 from simulator.manager.releases import (
     GO_RELEASES,
@@ -32,6 +32,7 @@ from simulator.recordings.replaying import differences, replayed
 from simulator.recordings.shell_observation import shell_observation
 from simulator.recordings.worlds import world_of
 from simulator.report.sources import StepSource, resolved_script, resolved_steps
+from simulator.report.stepping import Around, instrumented
 from simulator.runners.simulated import run
 from simulator.scenario import fixtures
 
@@ -96,25 +97,12 @@ _OTHERS: Final = (
 """Programs of which only the number of recordings is told: which, under what title, and what is to be said of it."""
 
 
-def _instrumented(resolved: Flow | ShellFlow, seen: set[str]) -> Flow | ShellFlow:
-    """The flow with steps that note their own names."""
+def _noting(seen: set[str]) -> Around:
+    def noting(step: str) -> AbstractContextManager[None]:
+        seen.add(step)
+        return nullcontext()
 
-    def noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def step(*args: Any, **kwargs: Any) -> Any:
-            seen.add(name)
-            return function(*args, **kwargs)
-
-        return step
-
-    steps: type = resolved.script if isinstance(resolved, ShellFlow) else resolved.steps
-    noted = {
-        name: noting(name, function) for name, function in inspect.getmembers(steps, inspect.isfunction) if not name.startswith("_")
-    }
-    watched = type(steps.__name__, (steps,), noted)
-    if isinstance(resolved, ShellFlow):
-        return resolved._replace(script=watched)
-    return resolved._replace(steps=watched)
+    return noting
 
 
 def verified(recordings: Iterable[Recording], *, compares: bool = True) -> dict[str, dict[str, int]]:
@@ -127,7 +115,7 @@ def verified(recordings: Iterable[Recording], *, compares: bool = True) -> dict[
     for recording in recordings:
         if recording.release not in flows:
             seen: set[str] = set()
-            flows[recording.release] = (_instrumented(resolve(recording.release), seen), seen)
+            flows[recording.release] = (instrumented(resolve(recording.release), _noting(seen)), seen)
         resolved, seen = flows[recording.release]
         seen.clear()
         outcome = run(world_of(recording), resolved)
@@ -178,10 +166,21 @@ def _table(
     return rows
 
 
-def page(*, compares: bool = True) -> str:
-    """The page's text. `compares`: as `verified` has it."""
+def replayed_counts(*, compares: bool = True) -> dict[str, dict[str, int]]:
+    """What `verified` says of the recordings that the project carries. `compares`: as it has it."""
+    recordings = (recording for recording in read_folder(fixtures() / "recordings") if recording.program == PROGRAM)
+    return verified(recordings, compares=compares)
+
+
+def counts_text(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """The counts as the file that `simulator.report.verified` reads."""
+    ordered = {release: dict(sorted(steps.items())) for release, steps in counts.items()}
+    return json.dumps({"format": 1, "counts": ordered}, indent=1) + "\n"
+
+
+def page(counts: Mapping[str, Mapping[str, int]], *, compares: bool = True) -> str:
+    """The page's text. `compares`: are the other programs' recordings replayed, or taken to replay?"""
     recordings = list(read_folder(fixtures() / "recordings"))
-    counts = verified((recording for recording in recordings if recording.program == PROGRAM), compares=compares)
     out = [_HEAD, "## driver-manager\n\n"]
     newest, first = resolved_steps(flow(NEWEST)), vars(DriverManager)
     out += _table(GO_RELEASES, {tag: resolved_steps(flow(tag)) for tag in GO_RELEASES}, newest, first, counts)
@@ -198,5 +197,11 @@ def page(*, compares: bool = True) -> str:
     return "".join(out)
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Print the page, or with `--counts` the counts."""
+    counts = replayed_counts()
+    sys.stdout.write(counts_text(counts) if "--counts" in arguments else page(counts))
+
+
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    main(sys.argv[1:])

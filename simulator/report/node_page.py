@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import json
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from typing import Any
 
 from simulator.gocompat import SECOND
 from simulator.node.story import Played
 from simulator.node.timeline import ACTS, ALLOCATABLE, DRIVER_MANAGER, GPUS, KUBELET, LABELS, LANES
-from simulator.reading import printable
 from simulator.report.node_story import Span, clock, ending, is_bad, said, spans
+from simulator.report.page import fill, part, script_data, text_of
 
 
 def page(played: Played) -> str:
@@ -21,29 +18,16 @@ def page(played: Played) -> str:
     who = "new" if story.new_operator else "old"
     entries = played.timeline.entries
     parts = {
-        "TITLE": _text(story.name),
-        "ABOUT": _text(f"{story.description} Host {story.host.name}, chart {story.chart}, {who} operator.".strip()),
-        "ACTS": "".join(f"<li><time>{clock(entry.at)}</time>{_text(entry.text)}</li>" for entry in entries if entry.lane == ACTS),
-        "ENDING": _text("\n".join(ending(played))),
+        "TITLE": text_of(story.name),
+        "ABOUT": text_of(f"{story.description} Host {story.host.name}, chart {story.chart}, {who} operator.".strip()),
+        "ACTS": "".join(f"<li><time>{clock(entry.at)}</time>{text_of(entry.text)}</li>" for entry in entries if entry.lane == ACTS),
+        "ENDING": text_of("\n".join(ending(played))),
         "ROWS": "".join(
-            f"<tr><td>{clock(entry.at)}</td><td>{entry.lane}</td><td>{_text(said(entry))}</td></tr>" for entry in entries
+            f"<tr><td>{clock(entry.at)}</td><td>{entry.lane}</td><td>{text_of(said(entry))}</td></tr>" for entry in entries
         ),
-        "DATA": json.dumps(_data(played)).replace("<", "\\u003c"),
+        "DATA": script_data(_data(played)),
     }
-    text = (resources.files("simulator.report") / "node_page.html").read_text("utf-8")
-    out = []
-    while text:  # what is put in is not looked through again
-        before, mark, text = text.partition("@@")
-        out.append(before)
-        if mark:
-            name, _, text = text.partition("@@")
-            out.append(parts[name])
-    return "".join(out)
-
-
-def _text(text: str) -> str:
-    """Text for the page; a control character is none that a page can have."""
-    return "\n".join(html.escape(printable(line)) for line in text.split("\n"))
+    return fill(part("simulator.report", "node_page.html"), parts)
 
 
 def _data(played: Played) -> dict[str, Any]:

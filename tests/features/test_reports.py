@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from features.steps.reports import answered, page
+from features.field_reports import answered, page
 
 REPORTS = {
     *("B01", "B02", "B03", "B04", "B06", "B08", "B10", "B12", "B15", "B17", "B18", "B20", "B23", "B25", "B28", "B29", "B32"),
@@ -28,5 +28,5 @@ def test_every_report_has_a_question_that_is_answered():
 
 
 def test_the_page_is_up_to_date():
-    """If this fails: `python -m features.steps.reports > docs/field-reports.md`."""
+    """If this fails: `python -m features.field_reports > docs/field-reports.md`."""
     assert PAGE.read_text(encoding="utf-8") == "\n".join(page()) + "\n"

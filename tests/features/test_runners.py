@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from features.steps.tags import SIMULATED_ONLY
+from simulator.bdd.tags import SIMULATED_ONLY
 from simulator.standin.image import build
 
 ROOT = Path(__file__).parents[2]
@@ -24,9 +24,9 @@ def features(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--runner=container"], "--runner=container needs --image REF, and --release R"),
-        (["--runner=container", "--image", "x"], "--runner=container needs --image REF, and --release R"),
-        (["--image", "x"], "--image is for --runner=container"),
+        (["--runner=container"], "--dmsim-runner=container needs --dmsim-image REF, and --dmsim-release R"),
+        (["--runner=container", "--image", "x"], "--dmsim-runner=container needs --dmsim-image REF, and --dmsim-release R"),
+        (["--image", "x"], "--dmsim-image is for --dmsim-runner=container"),
         (["--runner=container", "--image", "x", "--release", "v0.10"], 'there is no release "v0.10"'),
     ],
 )

@@ -8,8 +8,8 @@ from pathlib import Path
 from pytest_bdd.feature import get_feature
 from pytest_bdd.parser import ScenarioTemplate, Step
 
-from features.steps.tags import problem
-from features.steps.vocabulary import definitions, page
+from simulator.bdd.tags import problem
+from simulator.bdd.vocabulary import definitions, page
 from simulator.recordings.layout import unpack
 from simulator.scenario import fixtures
 
@@ -99,7 +99,7 @@ def test_every_sentence_says_what_it_means():
 
 
 def test_the_page_is_up_to_date():
-    """If this fails: `python -m features.steps.vocabulary > docs/vocabulary.md`."""
+    """If this fails: `python -m simulator.bdd.vocabulary > docs/vocabulary.md`."""
     assert (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8") == "\n".join(page()) + "\n"
 
 

@@ -10,6 +10,7 @@ import pytest
 from simulator.gocompat import SECOND
 from simulator.recordings.comparing import mismatches
 from simulator.recordings.observation import observation
+from simulator.report.stepping import simulate_stepping
 from simulator.runners.simulated import simulate
 from simulator.trace import Outcome
 from simulator.world import World
@@ -18,7 +19,8 @@ from simulator.world import World
 class Runner(Protocol):
     """Runs worlds, and says when two runs are alike."""
 
-    def run(self, world: World, release: str, *, what_if: str, note_tree: bool) -> Outcome: ...
+    def run(self, world: World, release: str, *, what_if: str, note_tree: bool) -> Outcome:
+        """Run a release in a world, with a what-if or none; `note_tree` keeps every file's text before and after."""
 
     def same(self, one: Outcome, other: Outcome) -> bool:
         """Did two runs do the same?"""
@@ -27,17 +29,26 @@ class Runner(Protocol):
         """By how many seconds a run's length may differ from this one."""
 
 
+@dataclass(frozen=True)
 class Simulated:
     """The model, in virtual time: everything is exact."""
 
+    is_stepping: bool = False
+    """Are events to tell which step was at work? It takes a little longer, and a report shows it."""
+
     def run(self, world: World, release: str, *, what_if: str, note_tree: bool) -> Outcome:
+        """Run the model."""
+        if self.is_stepping:
+            return simulate_stepping(world, release, what_if=what_if, note_tree=note_tree)
         return simulate(world, release, what_if=what_if, note_tree=note_tree)
 
     def same(self, one: Outcome, other: Outcome) -> bool:
+        """To the nanosecond, and to the byte."""
         ends = [(outcome.exit_code, outcome.elapsed, outcome.after) for outcome in (one, other)]
         return list(one.events) == list(other.events) and ends[0] == ends[1]
 
-    def slack(self, seconds: float) -> float:  # the same for every length
+    def slack(self, seconds: float) -> float:  # noqa: ARG002  # the same for every length
+        """Features tell tenths of a second."""
         return 0.05
 
 
@@ -51,6 +62,7 @@ class Container:
     tracer: bool | None
 
     def run(self, world: World, release: str, *, what_if: str, note_tree: bool) -> Outcome:
+        """Run the image; a scenario that no container can show is skipped."""
         from simulator.runners.container.runner import Unfit, run_image  # noqa: PLC0415  # needs the extra
 
         assert not what_if, "no image carries a proposed change; tag the scenario @simulated-only-what-if"
@@ -63,7 +75,9 @@ class Container:
             pytest.skip(f"excluded: {unfit.reason}")
 
     def same(self, one: Outcome, other: Outcome) -> bool:
+        """As recordings are compared."""
         return not mismatches(one.release, observation(one), observation(other))
 
     def slack(self, seconds: float) -> float:
+        """A container has its own pace."""
         return max(3.0, 0.02 * seconds)  # a container starts slowly on a machine that runs several

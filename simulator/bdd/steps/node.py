@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 from pytest_bdd import given, then, when
 
-from features.steps.sentences import Sentence
-from features.steps.stage import Stage, rows
+from simulator.bdd.sentences import Sentence
+from simulator.bdd.stage import Stage, rows
 from simulator.gocompat import SECOND
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import modelled
@@ -48,12 +48,14 @@ class Watched:
 
     @property
     def seen(self) -> Played:
+        """What was seen, once it has run."""
         assert self.played is not None, "the node has not run yet"
         return self.played
 
 
 @pytest.fixture
 def watched() -> Watched:
+    """The scenario's node in the making."""
     return Watched()
 
 
@@ -189,6 +191,7 @@ def node_runs(stage: Stage, watched: Watched, minutes: float) -> None:
     runs = node.timeline.runs
     last = runs[-1].outcome if runs else Outcome(stage.release, 0, [], until, before, after)
     stage.worlds.append(stage.world())
+    stage.timelines.append(node.timeline.entries)
     stage.runs.append(replace(last, before=before, after=after))
 
 

@@ -1,4 +1,4 @@
-"""Which field report is answered by which scenarios and which command: `python -m features.steps.reports > docs/field-reports.md`.
+"""Which field report is answered by which scenarios and which command: `python -m features.field_reports > docs/field-reports.md`.
 
 Made from features/regressions themselves. `tests/features` checks that the page is up to date, and that no report is missing.
 """
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from pytest_bdd.feature import get_feature
 from pytest_bdd.parser import Rule, ScenarioTemplate
 
-FOLDER: Final = Path(__file__).resolve().parents[1] / "regressions"
+FOLDER: Final = Path(__file__).resolve().parent / "regressions"
 _COMMANDS: Final = {
     "I ask what will happen": "predict",
     "I ask what is left over": "diagnose",

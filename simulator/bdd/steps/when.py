@@ -6,8 +6,8 @@ import shlex
 
 from pytest_bdd import when
 
-from features.steps.sentences import Sentence
-from features.steps.stage import Stage
+from simulator.bdd.sentences import Sentence
+from simulator.bdd.stage import Stage
 
 
 @when("driver-manager runs")

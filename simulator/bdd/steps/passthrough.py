@@ -11,8 +11,8 @@ import pytest
 import yaml
 from pytest_bdd import given, then, when
 
-from features.steps.sentences import Sentence
-from features.steps.stage import Stage
+from simulator.bdd.sentences import Sentence
+from simulator.bdd.stage import Stage
 from simulator.host.spec import File, HostSpec
 from simulator.kubevirt.checking import Passthrough, check
 from simulator.kubevirt.configuration import Configuration, read_configuration
@@ -57,6 +57,7 @@ class Platform:
         return kubevirt_configuration(render(self.all_values())[KUBEVIRT], cozystack())
 
     def all_values(self) -> dict[str, Any]:
+        """The platform's values with the bundles that are always on."""
         return {"bundles": _BUNDLES, **self.values}
 
     def configuration(self) -> Configuration:
@@ -85,6 +86,7 @@ def _mediated(types: list[str]) -> dict[str, Any]:
 
 @pytest.fixture
 def platform() -> Platform:
+    """The scenario's cluster with GPUs in the making."""
     return Platform()
 
 

@@ -49,9 +49,11 @@ class Sentence(StepParser):
         self.numbers = frozenset(re.findall(r"\{(\w+):number\}", sentence))
 
     def is_matching(self, name: str) -> bool:
+        """Is a step's text this sentence?"""
         return self.regex.fullmatch(name) is not None
 
     def parse_arguments(self, name: str) -> dict[str, Any] | None:
+        """What stands in the places of the sentence's names."""
         match = self.regex.fullmatch(name)
         if match is None:
             return None

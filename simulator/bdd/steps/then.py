@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pytest_bdd import then
 
-from features.steps.sentences import Sentence
-from features.steps.stage import Stage, rows
+from simulator.bdd.sentences import Sentence
+from simulator.bdd.stage import Stage, rows
 from simulator.gocompat import SECOND
 from simulator.host.tree import container_path
 from simulator.report.changes import Difference

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from features.steps.runners import Runner, Simulated
+from simulator.bdd.finding import find_cluster, find_host
+from simulator.bdd.plugin import OPTIONS, RESULTS, option_name
+from simulator.bdd.runners import Container, Runner, Simulated
+from simulator.bdd.tags import release_for
 from simulator.cluster.objects import ClusterSpec, Node
 from simulator.diagnosing.findings import diagnose
 from simulator.explaining.explanation import explain
 from simulator.host.spec import HostSpec
+from simulator.node.timeline import Entry
 from simulator.predicting.events import Event as NodeEvent
 from simulator.predicting.prediction import predict
 from simulator.report.changes import Difference, differences
@@ -22,7 +26,7 @@ from simulator.report.document import FORMAT
 from simulator.report.explanation import explanation_document
 from simulator.report.text import log_text
 from simulator.runners.simulated import START
-from simulator.scenario import DEFAULT_CLUSTER, Scenario, load_cluster, load_host, make_world
+from simulator.scenario import DEFAULT_CLUSTER, Scenario, make_world
 from simulator.snapshot.bundle import Bundle
 from simulator.trace import ApiRequest, ChildProcess, Event, KernelCall, Outcome
 from simulator.world import PlannedChange, World, followed_by
@@ -34,18 +38,16 @@ ASKED_ABOUT: Final = 600.0
 """Seconds for which a run is watched whose end is asked for."""
 NOTES_TREE: Final = pytest.StashKey[bool]()
 """Does a scenario look at every file of the host? Set on its item before it begins: noting them takes time."""
+FOLDERS: Final = pytest.StashKey[tuple[Path, ...]]()
+"""Where a scenario's own hosts and clusters may lie, the nearest first. Set likewise."""
+STAGE: Final = pytest.StashKey["Stage"]()
+"""A scenario's stage, once it has one."""
 
 
 def rows(datatable: list[list[str]]) -> list[dict[str, str]]:
     """A table with a heading line."""
     head, *body = datatable
     return [dict(zip(head, row, strict=True)) for row in body]
-
-
-named_host = lru_cache(load_host)
-"""A host by name. Its description cannot change while the suite runs."""
-named_cluster = lru_cache(load_cluster)
-"""A cluster by name, and by the name of its node."""
 
 
 @dataclass
@@ -55,8 +57,10 @@ class Stage:
     release: str
     notes_tree: bool = True
     runner: Runner = field(default_factory=Simulated)
-    host: HostSpec = field(default_factory=lambda: named_host("clean"))
-    cluster: ClusterSpec = field(default_factory=lambda: named_cluster(DEFAULT_CLUSTER, NODE))
+    folders: tuple[Path, ...] = ()
+    """Where hosts and clusters of the project's own may lie, the nearest first."""
+    host: HostSpec = field(default_factory=lambda: find_host("clean", ()))
+    cluster: ClusterSpec = field(default_factory=lambda: find_cluster(DEFAULT_CLUSTER, (), NODE))
     env: dict[str, str] = field(default_factory=lambda: {"NODE_NAME": NODE})
     args: tuple[str, ...] = ()
     what_if: str = ""
@@ -69,6 +73,8 @@ class Stage:
     accounted: set[Difference] = field(default_factory=set)
     named_pods: set[str] = field(default_factory=set)
     """Pods that a Then step has spoken of by name."""
+    timelines: list[Sequence[Entry]] = field(default_factory=list)
+    """What was seen on a node over time."""
     answer: Mapping[str, Any] | None = None
     """What was answered to the last question, as its JSON document has it."""
     unobserved: dict[str, int] = field(default_factory=dict)
@@ -76,21 +82,34 @@ class Stage:
 
     # --- building ---------------------------------------------------------------------------------------------
 
+    def named_host(self, name: str) -> HostSpec:
+        """A host of the project's or of dmsim's, by name or path. Raises InputError."""
+        return find_host(name, self.folders)
+
+    def named_cluster(self, name: str) -> ClusterSpec:
+        """A cluster likewise. Raises InputError."""
+        return find_cluster(name, self.folders, self.env.get("NODE_NAME", ""))
+
     def change_host(self, **fields: Any) -> None:
+        """Fields of the host (`HostSpec`) with other values."""
         self.host = replace(self.host, **fields)
 
     def change_cluster(self, **fields: Any) -> None:
+        """Fields of the cluster (`ClusterSpec`)."""
         self.cluster = replace(self.cluster, **fields)
 
     @property
     def node(self) -> Node:
+        """The cluster's node, which it must have."""
         assert self.cluster.node is not None, "this cluster has no node"
         return self.cluster.node
 
     def change_node(self, **fields: Any) -> None:
+        """Fields of the node."""
         self.change_cluster(node=replace(self.node, **fields))
 
     def change_pod(self, name: str, **fields: Any) -> None:
+        """Fields of a pod, by its full name or its name alone."""
         full = self.pod(name)
         self.change_cluster(pods=tuple(replace(pod, **fields) if pod.full_name == full else pod for pod in self.cluster.pods))
 
@@ -113,6 +132,7 @@ class Stage:
     # --- running ----------------------------------------------------------------------------------------------
 
     def run(self, *, what_if: str | None = None, bare: bool = False) -> None:
+        """Run driver-manager in the world as it stands; `what_if` in place of the stage's own."""
         world = self.world(bare=bare)
         self.worlds.append(world)
         chosen = self.what_if if what_if is None else what_if
@@ -156,6 +176,7 @@ class Stage:
 
     @property
     def outcome(self) -> Outcome:
+        """The last run's."""
         assert self.runs, "driver-manager has not run yet"
         return self.runs[-1]
 
@@ -167,6 +188,7 @@ class Stage:
         return True
 
     def differences(self) -> list[Difference]:
+        """What the last run changed, as far as the runner could see it."""
         hidden = {subject for part, subject in _SUBJECTS.items() if part in self.outcome.unobserved}
         return [
             difference for difference in differences(self.outcome.before, self.outcome.after) if difference.subject not in hidden
@@ -225,8 +247,25 @@ def _pod(path: str) -> str:
 
 
 @pytest.fixture
-def stage(request: pytest.FixtureRequest, release: str, runner: Runner) -> Stage:
-    made = Stage(release, request.node.stash.get(NOTES_TREE, True), runner)
-    if not isinstance(runner, Simulated):
+def dmsim_release(request: pytest.FixtureRequest) -> str:
+    """The release a scenario runs on: the one asked for, else the default, else the nearest one it holds for."""
+    return release_for({mark.name for mark in request.node.iter_markers()}, request.config.getoption(option_name("release")))
+
+
+@pytest.fixture(scope="session")
+def dmsim_runner(request: pytest.FixtureRequest) -> Runner:
+    """Who runs the scenarios' worlds: the one asked for."""
+    option = {name: request.config.getoption(option_name(name)) for name in (*OPTIONS, RESULTS)}
+    if option["runner"] == "simulated":
+        return Simulated(is_stepping=option[RESULTS] is not None)
+    return Container(option["image"], option["longest"], False if option["no-tracer"] else None)
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, dmsim_release: str, dmsim_runner: Runner) -> Stage:
+    """The world that the scenario builds up; steps of a project's own ask for it too."""
+    stash = request.node.stash
+    made = stash[STAGE] = Stage(dmsim_release, stash.get(NOTES_TREE, True), dmsim_runner, stash.get(FOLDERS, ()))
+    if not isinstance(dmsim_runner, Simulated):
         request.node.user_properties.append(("unobserved", made.unobserved))
     return made

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pytest_bdd import given
 
-from features.steps.sentences import Sentence
-from features.steps.stage import Stage, named_cluster, named_host, rows
+from simulator.bdd.sentences import Sentence
+from simulator.bdd.stage import Stage, rows
 from simulator.cluster.objects import DROP, Budget, Container, Fault, Owner, Pod, ResourceClaim, default_api_version
 from simulator.gocompat import errno_number
 from simulator.host.spec import File, Module, PciFunction, Program
@@ -21,15 +21,15 @@ from simulator.world import PlannedChange
 
 @given(Sentence('the host "{name}"'))
 def the_host(stage: Stage, name: str) -> None:
-    """A named host: `dmsim hosts` lists them."""
-    stage.host = named_host(name)
+    """A named host: `dmsim hosts` lists them; or one of your own, `hosts/NAME.yaml` beside the feature or above it."""
+    stage.host = stage.named_host(name)
 
 
 @given(Sentence('the host has become "{name}"'))
 def host_has_become(stage: Stage, name: str) -> None:
     """The administrator worked on the host; the cluster is as the last run left it."""
     stage.go_on()
-    stage.host = replace(named_host(name), container_files=stage.host.container_files)
+    stage.host = replace(stage.named_host(name), container_files=stage.host.container_files)
 
 
 @given(Sentence('the program "{path}" on the host prints "{text}" and exits {code:number}'))
@@ -115,8 +115,8 @@ def pci_function(stage: Stage, what: str, vendor: str, address: str, group: floa
 
 @given(Sentence('the cluster "{name}"'))
 def the_cluster(stage: Stage, name: str) -> None:
-    """A named cluster: a file in `fixtures/clusters`."""
-    stage.cluster = named_cluster(name, stage.env.get("NODE_NAME", ""))
+    """A named cluster; or one of your own, `clusters/NAME.yaml` beside the feature or above it."""
+    stage.cluster = stage.named_cluster(name)
 
 
 @given(Sentence('the node has the {kind=label|annotation} "{key}" with the value "{value}"'))

@@ -1,4 +1,4 @@
-"""The vocabulary as a page: `python -m features.steps.vocabulary > docs/vocabulary.md`.
+"""The vocabulary as a page: `python -m simulator.bdd.vocabulary > docs/vocabulary.md`.
 
 Made from the step definitions themselves, so that it says what is matched. `tests/features` checks that the page is up to
 date.
@@ -6,19 +6,17 @@ date.
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
 
-import features.steps.given
-import features.steps.node
-import features.steps.passthrough
-import features.steps.then
-import features.steps.when  # its definitions are found in the registry
-from features.steps.tags import TAGS, VALUED
+from simulator.bdd.steps import given, node, passthrough, then, when
+from simulator.bdd.tags import TAGS, VALUED
 from simulator.scenario import load_cluster, names
 
 
@@ -34,7 +32,8 @@ class Definition:
 
 def definitions() -> list[Definition]:
     """Every step definition, Given before When before Then, each in the order of its module, those of a node and of passthrough last."""
-    order, later = ("given", "when", "then"), ["", features.steps.node.__name__, features.steps.passthrough.__name__]
+    order, later = ("given", "when", "then"), ["", node.__name__, passthrough.__name__]
+    modules = {module.__name__ for module in (given, when, then, node, passthrough)}
 
     def place(context: StepFunctionContext) -> int:
         return max(later.index(name) for name in later if name in {"", context.step_func.__module__})
@@ -42,9 +41,21 @@ def definitions() -> list[Definition]:
     found = [
         Definition(context.type or "", context.parser.name, inspect.getdoc(context.step_func) or "", context.parser.is_matching)
         for context in sorted(step_function_context_registry.values(), key=place)
-        if context.step_func.__module__.startswith("features.steps.")
+        if context.step_func.__module__ in modules
     ]
     return sorted(found, key=lambda definition: order.index(definition.keyword))
+
+
+def nearest_sentence(keyword: str, step: str) -> str:
+    """The sentence of a keyword that is most like a text that matches none."""
+    words = re.findall(r"\w+", step.lower())
+
+    def likeness(one: Definition) -> float:
+        wanted = re.findall(r"\w+", re.sub(r"\{[^}]*\}", " ", one.sentence).lower())
+        return difflib.SequenceMatcher(a=words, b=wanted).ratio()
+
+    best = max((one for one in definitions() if one.keyword == keyword), key=likeness)
+    return f"the nearest sentence: {best.keyword.capitalize()} {best.sentence}"
 
 
 _INTRODUCTION = """\

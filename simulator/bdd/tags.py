@@ -6,21 +6,21 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from simulator.manager.releases import GO_RELEASES, RELEASES, SHELL_RELEASES
+from simulator.manager.releases import DEFAULT, GO_RELEASES, RELEASES, SHELL_RELEASES
 from simulator.reading import nearest
 
-TAGS: Final[dict[str, str]] = {
-    "quirk": "a reproduced upstream bug; the description names where it is upstream",
-    "verified": "a recording of the real program shows the same; the description names it; may stand on Examples",
-    "slow": "takes more than 250 ms",
-    "container": "needs a real image",
-}
 SIMULATED_ONLY: Final = {
     "what-if": "no image carries a change that is only proposed",
     "node": "no image is a whole node",
 }
 """What stands after `@simulated-only-`: why a scenario cannot hold on a container."""
-TAGS |= {f"simulated-only-{why}": f"not on a container: {text}" for why, text in SIMULATED_ONLY.items()}
+TAGS: Final[dict[str, str]] = {
+    "quirk": "a reproduced upstream bug; the description names where it is upstream",
+    "verified": "a recording of the real program shows the same; the description names it; may stand on Examples",
+    "slow": "takes more than 250 ms",
+    "container": "needs a real image",
+    **{f"simulated-only-{why}": f"not on a container: {text}" for why, text in SIMULATED_ONLY.items()},
+}
 VALUED: Final = {
     "issue-N": "an issue of NVIDIA/k8s-driver-manager",
     "since-RELEASE": "holds from this release on; without such a tag from v0.9.0 on",
@@ -46,3 +46,11 @@ def releases(tags: Collection[str]) -> tuple[int, int]:
     since = max((index for tag, index in ORDER.items() if f"since-{tag}" in tags), default=first)
     until = min((index for tag, index in ORDER.items() if f"until-{tag}" in tags), default=len(ORDER) - 1)
     return since, until
+
+
+def release_for(tags: Collection[str], asked: str | None) -> str:
+    """The release that tags let a scenario run on: the one asked for, else the default, else the nearest one it holds for."""
+    if asked is not None:
+        return asked
+    since, until = releases(tags)
+    return list(RELEASES)[min(max(ORDER[DEFAULT], since), until)]

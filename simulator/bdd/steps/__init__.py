@@ -1,0 +1,1 @@
+"""The step library: what a scenario may say. `python -m simulator.bdd.vocabulary` prints it."""
