@@ -94,9 +94,9 @@ def _host(first: Mapping[Any, Any]) -> HostSpec:
     if first.get("nvidia-smi") == "no chroot":
         programs["chroot"] = None
     if (answer := first.get("vfio-manage")) in {"fails", "absent"}:
-        programs["vfio-manage"] = Program("vfio-manage", exit_code=1) if answer == "fails" else None
+        programs["vfio-manage"] = Program("/usr/bin/vfio-manage", exit_code=1) if answer == "fails" else None
     elif first.get("PCI bus") in {"absent", "nothing"} or "unreadable" in first.values():
-        programs["vfio-manage"] = Program("vfio-manage")
+        programs["vfio-manage"] = Program("/usr/bin/vfio-manage")
     prints = {"answers": "580.95.05\n", "silent": ""}
     found = first.get("nvidia-smi")
     host = HostSpec(
