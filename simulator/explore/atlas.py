@@ -35,6 +35,8 @@ SOURCES: Final = {
     "simulator.kube.waiting": "k8s.io/apimachinery/pkg/util/wait",
 }
 """Module of the model -> upstream's file or package; every other module is of `MAIN`."""
+_AT_ONCE: Final = 2000
+"""So many runs are kept in memory until they are proven."""
 _UNLOADED: Final = {"nvidia": 2}
 MAIN: Final = "cmd/driver-manager/main.go"
 
@@ -233,8 +235,10 @@ def _entry(outcome: Outcome, found: _Arrived, everywhere: int) -> Entry:
 def _witness(found: _Reached) -> Witness:
     edges: list[Edge] = []
     told: list[tuple[int, ...]] = []
-    while found.before is not None:
-        found, node, edge = found.before
+    before = found.before
+    while before is not None:
+        here, node, edge = before
+        before = here.before
         edges.append(edge)
         told.append(edge.told[len(node.begins) :])
     return Witness(tuple(reversed(edges)), tuple(answer for part in reversed(told) for answer in part))
@@ -312,20 +316,20 @@ class Proof(NamedTuple):
     differing: tuple[tuple[int, ...], ...]
 
 
-def prove(
-    graph: Graph, many: int | None = None, seed: int = 0, advance: Callable[[], None] = lambda: None
-) -> Proof:
+def prove(graph: Graph, many: int | None = None, seed: int = 0, advance: Callable[[], None] = lambda: None) -> Proof:
     """Run the ordinary world of each edge's witness, or of `many` drawn by a seed, and hold its path against the told one."""
     every = sorted({edge.told for node in graph.nodes for edge in node.edges})
     drawn = every if many is None or many >= len(every) else random.Random(seed).sample(every, many)  # noqa: S311  # a sample
     differing = []
-    told_runs = wholes(graph, drawn)
-    with proving(graph.flow, graph.bounds) as prover:
-        for told, whole in zip(drawn, told_runs, strict=True):
-            wanted = tuple(Step(stretch.way, stretch.ends) for stretch in whole.stretches)
-            if prover.take(world_of(whole)).steps != wanted:
-                differing.append(told)
-            advance()
+    for start in range(0, len(drawn), _AT_ONCE):
+        some = drawn[start : start + _AT_ONCE]
+        told_runs = wholes(graph, some)
+        with proving(graph.flow, graph.bounds) as prover:
+            for told, whole in zip(some, told_runs, strict=True):
+                wanted = tuple(Step(stretch.way, stretch.ends) for stretch in whole.stretches)
+                if prover.take(world_of(whole)).steps != wanted:
+                    differing.append(told)
+                advance()
     return Proof(len(drawn) - len(differing), tuple(differing))
 
 

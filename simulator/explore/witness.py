@@ -109,7 +109,9 @@ def _host(first: Mapping[Any, Any]) -> HostSpec:
         directories=tuple(_directories(first)),
         mounts=tuple(_mounts(first)),
         pci=tuple(_pci(first)),
-        umount={key[1]: "EPERM" for key, value in first.items() if isinstance(key, tuple) and key[0] == "mount" and value == "stays"},
+        umount={
+            key[1]: "EPERM" for key, value in first.items() if isinstance(key, tuple) and key[0] == "mount" and value == "stays"
+        },
         unlink={DRIVER_PID_FILE: "EPERM"} if first.get("PID file") == "stays" else {},
     )
     return _with_odd_table(host, first)
@@ -164,7 +166,9 @@ def _directories(first: Mapping[Any, Any]) -> Iterator[str]:
 def _mounts(first: Mapping[Any, Any]) -> Iterator[str]:
     if first.get("driver's root") == "mounted":
         yield DRIVER_ROOT
-    for name in ("dev", "sys", "proc", "run")[: first.get("mounts below", 1 if first.get("driver's root") == "mounts below" else 0)]:
+    for name in ("dev", "sys", "proc", "run")[
+        : first.get("mounts below", 1 if first.get("driver's root") == "mounts below" else 0)
+    ]:
         yield f"{DRIVER_ROOT}/{name}"
 
 
@@ -227,7 +231,9 @@ def _pod(index: int, run: Whole) -> Pod:
         annotations={"kubernetes.io/config.mirror": "x"} if first.get(("mirror", index)) else {},
         node_selector={labels.CLIENT: "true"} if client else {},
         phase="Succeeded" if first.get(("finished", index)) else "Running",
-        owner=Owner(kind.split()[0], f"pod-{index}", api_version="example.com/v1" if kind == FOREIGN else "apps/v1") if kind else None,
+        owner=Owner(kind.split()[0], f"pod-{index}", api_version="example.com/v1" if kind == FOREIGN else "apps/v1")
+        if kind
+        else None,
         containers=(Container({"nvidia.com/gpu": "1"}),) if first.get(("GPU", index), True) else (Container(),),
         empty_dir=bool(first.get(("emptyDir", index))),
         termination=None if span == FOR_EVER or client else max(span - 0.5, 0.0),

@@ -32,7 +32,8 @@ def page_data(found: Atlas) -> dict[str, Any]:
     for node in reversed(graph.nodes):
         numbers.setdefault(node.cut, len(numbers))
     places: list[dict[str, Any]] = [
-        {"name": function_of_cut(cut, graph.flow.steps), "file": MAIN, "calls": list(cut[:-1]), "edges": [], "log": []} for cut in numbers
+        {"name": function_of_cut(cut, graph.flow.steps), "file": MAIN, "calls": list(cut[:-1]), "edges": [], "log": []}
+        for cut in numbers
     ]
     edges: dict[tuple[int, int | str], Counter[int]] = {}
     stretches: Counter[tuple[int, int | str]] = Counter()
