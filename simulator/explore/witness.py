@@ -158,6 +158,8 @@ def _directories(first: Mapping[Any, Any]) -> Iterator[str]:
         yield DRIVER_ROOT
     if first.get("state file") == "directory":
         yield DRIVER_CONFIG_STATE_FILE
+    if first.get("PCI bus") == "nothing":
+        yield PCI_DEVICES
     for key, value in first.items():
         if isinstance(key, tuple) and key[0] == "PCI" and value == "unreadable":
             yield f"{PCI_DEVICES}/{key[1]}"

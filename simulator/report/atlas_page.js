@@ -77,18 +77,17 @@ function drawPlaces() {
     details.id = "place-" + number;
     if (order.has(number)) make("span", "chip wait order", summary, String(order.get(number)));
     say(make("b", "", summary), place.name, words);
-    make("span", "soft small", summary, place.edges.length === 1 ? "one way on" : `${place.edges.length} ways on`);
+    make("span", "soft small", summary, (place.calls.length ? `in ${place.calls.map((call) => call.split(":")[0]).join(" → ")}, ` : "") + (place.edges.length === 1 ? "one way on" : `${place.edges.length} ways on`));
     make("span", "file mono", summary, `${place.file}:${place.name}`);
     lazily(details, (inside) => {
-      if (place.calls.length) make("p", "soft small", inside, `called by ${place.calls.map((call) => call.split(":")[0]).join(" → ")}`);
       for (const edge of place.edges) {
         const row = make("div", "edge" + (order.has(`${number}>${edge.to}`) ? " on" : ""), inside), to = make("div", "", row);
         if (typeof edge.to === "string") make("span", "chip " + kind(edge.to), to, edge.to);
         else { const link = make("a", "", to, nameOf(edge.to)); link.href = "#place-" + edge.to; link.onclick = () => { const there = $("place-" + edge.to); if (there) { there.open = true; there.draw(); } }; }
-        make("div", "soft small tabular", to, count(edge.stretches, "stretch").replace("stretchs", "stretches"));
+        make("div", "soft small tabular", to, edge.stretches === 1 ? "1 stretch" : `${edge.stretches.toLocaleString("en")} stretches`);
         const answers = make("div", "answers", row);
         for (const [name, text, answer] of edge.answers) { const line = make("div", "", answers, name + ": "); say(make("code", "", line), text, words); line.append(" " + answer); }
-        if (!edge.answers.length) make("span", "soft", answers, "by more than one set of answers");
+        if (!edge.answers.length) make("span", "soft", answers, place.edges.length === 1 ? "always" : "by more than one set of answers");
       }
       if (place.log.length) { make("h3", "", inside, "It logs"); say(make("pre", "", inside), place.log.join("\n"), words); }
     });

@@ -15,6 +15,12 @@ from simulator.manager.releases import GO_RELEASES, flow
 from simulator.progress import progress
 
 
+def say(text: str) -> None:
+    """A line at once, also into a pipe."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def main(arguments: list[str]) -> int:
     """Exits 1 if a witness takes another path than it was made for."""
     bounds = Bounds(**{name: int(value) for name, _, value in (argument.partition("=") for argument in arguments)})
@@ -26,13 +32,12 @@ def main(arguments: list[str]) -> int:
         found = atlas(graph)
         with progress(f"{release}, witnesses", None) as bar:
             proof = prove(graph, advance=bar.advance)
-        print(
+        say(
             f"{release}: {graph.runs:,} runs, {len(graph.nodes):,} nodes, {found.walks:,} walks, {len(found.entries)} outcomes;"
-            f" {proof.proven:,} witnesses proven, {len(proof.differing)} not; {time.monotonic() - start:.0f} s",
-            flush=True,
+            f" {proof.proven:,} witnesses proven, {len(proof.differing)} not; {time.monotonic() - start:.0f} s"
         )
         for told in proof.differing[:5]:
-            print(f"  another path: {told}")
+            say(f"  another path: {told}")
         failed |= bool(proof.differing)
     return int(failed)
 
