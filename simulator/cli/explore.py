@@ -13,6 +13,7 @@ Example:
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -63,6 +64,8 @@ def run(options: argparse.Namespace) -> int:
     if release not in GO_RELEASES:
         first = next(iter(GO_RELEASES))
         raise InputError("", "", f"{release} is a shell script, and the explorer walks Go releases", f"explore {first} or newer")
+    if options.witness is not None and (options.output != "text" or options.outcome):
+        raise InputError("", "", "--witness prints a world file, and -o and --outcome are of the atlas", "leave them out")
     bounds = Bounds(**{name: getattr(options, name) for name in _BOUNDS})
     with progress(f"explore {release}, runs", None) as bar:
         found = atlas(walk(flow(release), bounds, bar.advance))
@@ -75,13 +78,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _report(found: Atlas, options: argparse.Namespace) -> str:
-    if not entries_with(found, options.outcome):
+    shown = entries_with(found, options.outcome)
+    if not shown:
         raise InputError("", "", f'no outcome holds "{options.outcome}"', "leave --outcome out to see all of them")
     match options.output:
         case "json":
             return json.dumps(atlas_document(found, options.outcome), indent=1) + "\n"
         case "html":
-            return atlas_page(found)
+            return atlas_page(dataclasses.replace(found, entries=tuple(shown)))
     return "".join(f"{line}\n" for line in atlas_lines(found, options.outcome))
 
 

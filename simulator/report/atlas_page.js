@@ -5,7 +5,7 @@ const count = (number, word) => `${number.toLocaleString("en")} ${word}${number 
 const kind = (ends) => ends === "exit 0" ? "good" : ends === "exit 1" ? "bad" : "warn";
 
 $("title").textContent = `Atlas of driver-manager ${DATA.release}`;
-$("about").textContent = `${count(DATA.walks, "walk")} through ${count(DATA.nodes, "node")} end in ${count(DATA.outcomes.length, "outcome")}, the worst first. The model was run ${count(DATA.runs, "time")} for it.`;
+$("about").textContent = `${count(DATA.walks, "walk")} through ${count(DATA.nodes, "node")} end in ${count(DATA.outcomes.length, "outcome")}, the worst first. The model was run ${count(DATA.runs, "time")} for it, within ${DATA.options}.`;
 
 for (const column of DATA.columns) {
   const select = make("select", "", $("filters")), name = column;
@@ -46,8 +46,9 @@ function drawOutcomes() {
       make("h3", "", inside, "The log ends with");
       make("pre", "", inside, outcome.last_lines.join("\n"));
       make("h3", "", inside, `Witness ${outcome.id}`);
-      make("p", "soft small", inside, `dmsim explore --release ${DATA.release} --witness ${outcome.id} --write FILE, with the bounds of this page; dmsim run --release ${DATA.release} --world FILE`);
+      make("pre", "", inside, `dmsim explore --release ${DATA.release} ${DATA.options} --witness ${outcome.id} --write witness.yaml\ndmsim run --release ${DATA.release} --world witness.yaml`);
       make("p", "", inside, outcome.witness.functions.join(" → ") + " → " + outcome.ends);
+      make("h3", "", inside, "The witness's log");
       make("pre", "", inside, outcome.witness.log.join("\n"));
     });
     details.addEventListener("toggle", () => { if (details.open) choose(outcome); });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from simulator.explore.atlas import MAIN, Atlas, Outcome, decision_of, function_of_cut, notes_of
@@ -64,6 +65,7 @@ def page_data(found: Atlas) -> dict[str, Any]:
         "walks": found.walks,
         "nodes": len(graph.nodes),
         "runs": graph.runs,
+        "options": " ".join(f"--{name.replace('_', '-')} {value}" for name, value in asdict(graph.bounds).items()),
         "columns": list(Outcome._fields),
         "places": places,
         "outcomes": outcomes,

@@ -38,10 +38,24 @@ def test_a_witness_is_a_world_that_dmsim_run_takes(tmp_path, capsys):
     assert out.endswith("exit code 1\n")
 
 
+def test_the_page_is_written_whole(tmp_path, capsys):
+    """With the outcomes that --outcome leaves; a place that cannot be written is an error."""
+    path = tmp_path / "atlas.html"
+    arguments = ["explore", "--release", "v0.9.0", *NARROW, "--outcome", "pre-installed", "-o", "html", "--write"]
+    assert main([*arguments, str(path)]) == 0
+    assert path.read_text().count('"ends":"exit') == 1
+    assert main([*arguments, str(path / "below")]) == 2
+    assert capsys.readouterr().err.startswith("dmsim explore: ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--release", "v0.8.1"], "v0.8.1 is a shell script, and the explorer walks Go releases; explore v0.9.0 or newer"),
+        (
+            ["--release", "v0.9.0", "--witness", "zzz", "-o", "json"],
+            "--witness prints a world file, and -o and --outcome are of the atlas",
+        ),
         (["--release", "v0.9.0", *NARROW, "--witness", "zzz"], 'no outcome within these bounds has the ID "zzz"'),
         (["--release", "v0.9.0", *NARROW, "--outcome", "zzz"], 'no outcome holds "zzz"'),
     ],
