@@ -22,8 +22,9 @@ from typing import Any, Final, NamedTuple
 from simulator.explore.branches import Site, instrumented, noting
 from simulator.explore.made_up import Effect
 from simulator.explore.proving import Step, proving
-from simulator.explore.walking import Cut, Edge, End, Graph, Node, Walker, Whole
+from simulator.explore.walking import CLIENT_CUTS, START, Cut, Edge, End, Graph, Node, Walker, Whole
 from simulator.explore.witness import world_of
+from simulator.manager.releases import Flow
 from simulator.world import World
 
 SOURCES: Final = {
@@ -35,6 +36,18 @@ SOURCES: Final = {
     "simulator.kube.waiting": "k8s.io/apimachinery/pkg/util/wait",
 }
 """Module of the model -> upstream's file or package; every other module is of `MAIN`."""
+_CLIENT: Final = frozenset(
+    (
+        "get_node_label_value",
+        "get_node_annotation_value",
+        "update_node_labels",
+        "cordon_node",
+        "uncordon_node",
+        "wait_for_pod_termination",
+        "delete_or_evict_pods",
+    )
+)
+"""Methods of `KubeClient` that upstream exports under the same name."""
 _AT_ONCE: Final = 2000
 """So many runs are kept in memory until they are proven."""
 _UNLOADED: Final = {"nvidia": 2}
@@ -209,9 +222,10 @@ def atlas(graph: Graph) -> Atlas:
             last = edge.log[-1][1].split("\n")[0] if edge.log else "(no line)"
             for state, here in at.get(node, {}).items():
                 after = state.after(edge.effects)
+                there: _Reached
                 if isinstance(edge.leads_to, End):
-                    there = arrived.setdefault(Outcome.of(edge.leads_to, after), _Arrived())
-                    there.last[last] += here.walks
+                    there = ended = arrived.setdefault(Outcome.of(edge.leads_to, after), _Arrived())
+                    ended.last[last] += here.walks
                 else:
                     there = at.setdefault(edge.leads_to, {}).setdefault(after, _Reached())
                 there.walks += here.walks
@@ -270,27 +284,38 @@ def decision_of(note: int) -> Decision:
 
 
 def upstream_function(site: Site) -> str:
-    """What upstream calls the function that a site is in."""
+    """What upstream calls the function that a site is in; the model's own name, in snake_case, where it has none for it."""
     found: Any = importlib.import_module(site.module)
     for name in site.function.split("."):
         found = getattr(found, name, None)
-    return _upstream_name(inspect.getdoc(found) if found is not None else None, site.function)
+    return _upstream_name(inspect.getdoc(found), site.function.rpartition(".")[2])
+
+
+def function_of_cut(cut: Cut, flow: Flow) -> str:
+    """What upstream calls the function that a stretch begins with."""
+    return "main" if cut == START else _name_of_step(cut[-1], flow)
+
+
+def calls_of_cut(cut: Cut, flow: Flow) -> tuple[str, ...]:
+    """The functions that lead there, the outermost first."""
+    return tuple(_name_of_step(call.partition(":")[0], flow) for call in cut[:-1])
+
+
+def file_of_cut(cut: Cut) -> str:
+    """Upstream's file with the function that a stretch begins with."""
+    return SOURCES["simulator.manager.kubernetes"] if cut[-1] in CLIENT_CUTS else MAIN
+
+
+def _name_of_step(step: str, flow: Flow) -> str:
+    docs = (inspect.getdoc(vars(base).get(step)) for base in flow.steps.__mro__)
+    return _upstream_name(next(filter(None, docs), None), step)
 
 
 @lru_cache(maxsize=512)
 def _upstream_name(doc: str | None, function: str) -> str:
     if doc and (match := re.match(r"`([A-Za-z_]\w*)`", doc)):
         return match[1]
-    head, *rest = function.rpartition(".")[2].strip("_").split("_")
-    return head + "".join(word.capitalize() for word in rest)
-
-
-def function_of_cut(cut: Cut, flow_steps: type) -> str:
-    """What upstream calls the function that a stretch begins with."""
-    doc = None
-    for base in flow_steps.__mro__:
-        doc = doc or inspect.getdoc(vars(base).get(cut[-1]))
-    return _upstream_name(doc, cut[-1]) if cut != ("main",) else "main"
+    return "".join(map(str.capitalize, function.split("_"))) if function in _CLIENT else function
 
 
 # --- witnesses ------------------------------------------------------------------------------------------------------

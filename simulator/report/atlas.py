@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from simulator.explore.atlas import Atlas, Entry, function_of_cut
+from simulator.explore.walking import START, Node
 
 FORMAT: Final = 1
 """Of `dmsim explore -o json`."""
@@ -50,8 +51,7 @@ def atlas_document(found: Atlas, text: str) -> dict[str, Any]:
 
 def entry_document(found: Atlas, entry: Entry) -> dict[str, Any]:
     """One outcome."""
-    steps = found.graph.flow.steps
-    cuts = [("main",), *(edge.leads_to.cut for edge in entry.witness.edges[:-1] if not isinstance(edge.leads_to, tuple))]
+    cuts = [START, *(edge.leads_to.cut for edge in entry.witness.edges if isinstance(edge.leads_to, Node))]
     return {
         "id": entry.id,
         **entry.outcome._asdict(),
@@ -60,7 +60,7 @@ def entry_document(found: Atlas, entry: Entry) -> dict[str, Any]:
         "last_lines": list(entry.last_lines),
         "witness": {
             "answers": list(entry.witness.told),
-            "functions": [function_of_cut(cut, steps) for cut in cuts],
+            "functions": [function_of_cut(cut, found.graph.flow) for cut in cuts],
             "log": [f"{level}: {message}" for level, message in entry.witness.log],
         },
     }

@@ -78,7 +78,7 @@ function drawPlaces() {
     details.id = "place-" + number;
     if (order.has(number)) make("span", "chip wait order", summary, String(order.get(number)));
     say(make("b", "", summary), place.name, words);
-    make("span", "soft small", summary, (place.calls.length ? `in ${place.calls.map((call) => call.split(":")[0]).join(" → ")}, ` : "") + (place.edges.length === 1 ? "one way on" : `${place.edges.length} ways on`));
+    make("span", "soft small", summary, (place.calls.length ? `in ${place.calls.join(" → ")}, ` : "") + (place.edges.length === 1 ? "one way on" : `${place.edges.length} ways on`));
     make("span", "file mono", summary, `${place.file}:${place.name}`);
     lazily(details, (inside) => {
       for (const edge of place.edges) {
@@ -90,7 +90,7 @@ function drawPlaces() {
         for (const [name, text, answer] of edge.answers) { const line = make("div", "", answers, name + ": "); say(make("code", "", line), text, words); line.append(" " + answer); }
         if (!edge.answers.length) make("span", "soft", answers, place.edges.length === 1 ? "always" : "by more than one set of answers");
       }
-      if (place.log.length) { make("h3", "", inside, "It logs"); say(make("pre", "", inside), place.log.join("\n"), words); }
+      if (place.log.length) { make("h3", "", inside, "It logs, among others"); say(make("pre", "", inside), place.log.join("\n"), words); }
     });
     details.open = Boolean(words.length) || (chosen !== null && order.has(number)) || number === 0;
     details.draw();

@@ -6,13 +6,14 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from simulator.explore.atlas import MAIN, Atlas, Outcome, decision_of, function_of_cut, notes_of
+from simulator.explore.atlas import Atlas, Outcome, calls_of_cut, decision_of, file_of_cut, function_of_cut, notes_of
 from simulator.explore.walking import Cut, End
 from simulator.report.atlas import entry_document
 from simulator.report.page import make_page, part
 
 _PACKAGE = "simulator.report"
-_MOST_LINES = 8
+_MOST_LINES = 12
+"""So many lines of a place's log are shown."""
 
 
 def atlas_page(found: Atlas) -> str:
@@ -33,7 +34,13 @@ def page_data(found: Atlas) -> dict[str, Any]:
     for node in reversed(graph.nodes):
         numbers.setdefault(node.cut, len(numbers))
     places: list[dict[str, Any]] = [
-        {"name": function_of_cut(cut, graph.flow.steps), "file": MAIN, "calls": list(cut[:-1]), "edges": [], "log": []}
+        {
+            "name": function_of_cut(cut, graph.flow),
+            "file": file_of_cut(cut),
+            "calls": list(calls_of_cut(cut, graph.flow)),
+            "edges": [],
+            "log": [],
+        }
         for cut in numbers
     ]
     edges: dict[tuple[int, int | str], Counter[int]] = {}
@@ -45,7 +52,9 @@ def page_data(found: Atlas) -> dict[str, Any]:
             key = numbers[node.cut], to
             stretches[key] += 1
             edges.setdefault(key, Counter()).update(set(notes_of(edge.way)))
-            place["log"] += [line for _, line in edge.log if line not in place["log"] and len(place["log"]) < _MOST_LINES]
+            for _, line in edge.log:
+                if len(place["log"]) < _MOST_LINES and line not in place["log"]:
+                    place["log"].append(line)
     for (start, to), notes in edges.items():
         common = {note for note, count in notes.items() if count == stretches[start, to]}
         here: Counter[int] = Counter()
