@@ -9,7 +9,7 @@ TEST_JOBS ?= $(JOBS)
 RELEASES := v0.4.2 v0.6.2 v0.8.1 v0.9.0 v0.9.1 v0.10.0 v0.11.0 v0.12.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults docs pages report images build clean
+.PHONY: help setup lock lint format features test explain-recordings exhaustive bench coverage mutation faults atlas docs pages report images build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,10 @@ mutation: setup ## mutation score of the core (half an hour); the survivors are 
 
 faults: setup ## plant faults in the model: each must be noticed, and each scenario must notice one (ten minutes)
 	$(BIN)/python tests/features/planted.py -j 2
+
+# BOUNDS="faults=0 pods=1": other bounds than the usual ones.
+atlas: setup ## walk every path of the Go releases and run each edge's witness (half an hour; BOUNDS="faults=0 pods=1" narrows it)
+	$(BIN)/python -m tests.explore.every_witness $(BOUNDS)
 
 build: setup ## wheel and sdist
 	$(BIN)/python -m build --no-isolation

@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = {
     "faults": "for each request and host operation of a run, what happens if just this one fails; the worst first",
     "predict": "what a release will do to a node: verdict, host or container driver, pods, modules, cordon, labels, settings",
     "diagnose": "what happened on a node, what is left over, and the commands that mend it",
+    "explore": "every path of a Go release within bounds, grouped by how it leaves the node; a witness for each",
     "compare": "what changes between two releases, and by which named change",
     "explain": "from a log to the releases and decisions that print it, the node's state, and what comes next",
     "resource-names": "what the sandbox device plugin calls each NVIDIA device of a pci.ids file",
