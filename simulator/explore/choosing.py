@@ -63,21 +63,23 @@ def _never() -> bool:
     return False
 
 
-def explored(run: Callable[[Chooser], Result], limit: int, bound: int | None = None) -> Iterator[tuple[tuple[int, ...], Result]]:
-    """Every run, with the choices that make it, in lexicographic order of the choices; at most `limit` of them."""
-    told: tuple[int, ...] | None = ()
-    for _ in range(limit):
-        if told is None:
-            return
+def explored(
+    run: Callable[[Chooser], Result], limit: int | None = None, bound: int | None = None, prefix: Sequence[int] = ()
+) -> Iterator[tuple[tuple[int, ...], Result]]:
+    """Every run whose choices begin with `prefix`, with the choices that make it, in lexicographic order; at most `limit`."""
+    told: tuple[int, ...] | None = tuple(prefix)
+    runs = 0
+    while told is not None and runs != limit:
         chooser = Chooser(told, bound)
         result = run(chooser)
         yield chooser.indices, result
-        told = _next(chooser.taken)
+        told = _next(chooser.taken, len(prefix))
+        runs += 1
 
 
-def _next(taken: Sequence[Choice]) -> tuple[int, ...] | None:
-    """The choices of the next run: the last question with an answer left gets it; None if there is none."""
-    for last in range(len(taken) - 1, -1, -1):
+def _next(taken: Sequence[Choice], fixed: int) -> tuple[int, ...] | None:
+    """The choices of the next run: the last question behind the `fixed` ones with an answer left gets it; None if there is none."""
+    for last in range(len(taken) - 1, fixed - 1, -1):
         if taken[last].answer + 1 < taken[last].of:
             return (*(choice.answer for choice in taken[:last]), taken[last].answer + 1)
     return None

@@ -1,0 +1,102 @@
+"""What is known of a world that is made up while a run asks for it.
+
+A *fact* is an answer that stays: once made up it is known, and the run may change it (a module that was unloaded is gone).
+Which facts a stretch of a run looked at is noted, because that is what two runs have to agree on to go on alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+from simulator.explore.choosing import Chooser
+
+Key = Hashable
+"""What a fact is about."""
+
+
+class _Unknown:
+    """Nothing is known yet."""
+
+    def __repr__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN: Final = _Unknown()
+FAULTS_LEFT: Final = "faults left"
+"""The fact how many faults may still happen."""
+
+
+class Facts:
+    """The facts of one run. `faults` may happen at the most."""
+
+    __slots__ = ("_choose", "_set", "at", "known", "looked_at", "now")
+
+    def __init__(self, chooser: Chooser, faults: int) -> None:
+        self._choose = chooser.choose
+        self.known: dict[Key, Any] = {FAULTS_LEFT: faults}
+        """Every fact, in the order in which they became known."""
+        self.at: dict[Key, int] = {}
+        """When each was made up, in nanoseconds since the start."""
+        self.now: Callable[[], int] = int
+        self.looked_at: dict[Key, Any] = {}
+        """What the stretch so far found known, or unknown, when it first looked."""
+        self._set: set[Key] = set()
+
+    def begin(self) -> None:
+        """A new stretch."""
+        self.looked_at = {}
+        self._set = set()
+
+    @property
+    def changed(self) -> frozenset[Key]:
+        """The facts that the stretch made up or changed."""
+        return frozenset(self._set)
+
+    def look(self, key: Key) -> Any:
+        """What is known, `UNKNOWN` for nothing."""
+        value = self.known.get(key, UNKNOWN)
+        if key not in self._set and key not in self.looked_at:
+            self.looked_at[key] = value
+        return value
+
+    def put(self, key: Key, value: Any) -> None:
+        """It is so from now on."""
+        self.known[key] = value
+        self._set.add(key)
+
+    def ask(self, key: Key, answers: Sequence[Any], faults: Sequence[Any] = ()) -> Any:
+        """What is known, else one of the answers from now on, or one of the faults while there may be one."""
+        value = self.look(key)
+        if value is UNKNOWN:
+            value = self.once(key, answers, faults)
+            self.put(key, value)
+            self.at[key] = self.now()
+        return value
+
+    def once(self, question: Key, answers: Sequence[Any], faults: Sequence[Any] = ()) -> Any:
+        """One of the answers, or of the faults while there may be one; it does not stay known."""
+        if faults and self.look(FAULTS_LEFT):
+            value = self._choose(question, (*answers, *faults))
+            if value in faults:
+                self.put(FAULTS_LEFT, self.known[FAULTS_LEFT] - 1)
+            return value
+        return self._choose(question, answers)
+
+
+class NotedText(str):
+    """A text of the model's memory. Whether it is empty is looked up as a fact, so that it is known who depends on it."""
+
+    __slots__ = ("_look",)
+    _look: Callable[[], object]
+
+    @classmethod
+    def of(cls, text: str, look: Callable[[], object]) -> NotedText:
+        """The text, and what hears that somebody looks whether it is empty."""
+        noted = cls(text)
+        noted._look = look
+        return noted
+
+    def __bool__(self) -> bool:
+        self._look()
+        return len(self) > 0
