@@ -45,7 +45,13 @@ UNNOTED: Final = {
     "RateLimiter.reserve": "time: when the bucket has a token again",
     "RestClient._throttle": "time: the wait for the bucket, and its line in the log",
     "Connection._take": "connections: is one of them still open?",
+    "drive": "time: so often something was waited for",
     "deadline": "time: the earlier of two deadlines",
+    "StatusError.__init__": "form: what an error document holds; who asks for it decides",
+    "Clientset.eviction_version": "form: the order of the discovery document; whoever asks decides by the answer",
+    "check_name": "form: names that cannot be a path's",
+    "check_namespace": "form: names that cannot be a path's",
+    "path_segment_errors": "form: names that cannot be a path's",
     "concurrent": "time: which goroutine wakes first; what each decides is noted",
 }
 """Functions whose branches are no decisions, and why."""

@@ -30,12 +30,14 @@ FAULTS_LEFT: Final = "faults left"
 class Facts:
     """The facts of one run. `faults` may happen at the most."""
 
-    __slots__ = ("_choose", "_set", "at", "known", "looked_at", "now")
+    __slots__ = ("_choose", "_set", "at", "first", "known", "looked_at", "now")
 
     def __init__(self, chooser: Chooser, faults: int) -> None:
         self._choose = chooser.choose
         self.known: dict[Key, Any] = {FAULTS_LEFT: faults}
         """Every fact, in the order in which they became known."""
+        self.first: dict[Key, Any] = {}
+        """What each was when the run began, as far as that is known."""
         self.at: dict[Key, int] = {}
         """When each was made up, in nanoseconds since the start."""
         self.now: Callable[[], int] = int
@@ -63,6 +65,7 @@ class Facts:
     def put(self, key: Key, value: Any) -> None:
         """It is so from now on."""
         self.known[key] = value
+        self.first.setdefault(key, value)
         self._set.add(key)
 
     def ask(self, key: Key, answers: Sequence[Any], faults: Sequence[Any] = ()) -> Any:

@@ -251,7 +251,7 @@ class MadeUpHost:
     def mount_points(self) -> list[str]:
         """The mount points."""
         below = self._below()
-        return ["/", *(f"{DRIVER_ROOT}/{name}" for name in below)]
+        return [f"{DRIVER_ROOT}/{name}" for name in below]
 
     def _below(self) -> tuple[str, ...]:
         """The mounts below a driver's root that is none itself."""
@@ -272,7 +272,9 @@ class MadeUpHost:
         self._effects.append(Effect("unmounted", path))
 
     def delete_module(self, name: str) -> None:
-        """Unload a module: one may be in use, for ever or up to the next attempt."""
+        """Unload a module: one may be in use, for ever or up to the next attempt. What another module uses is in use."""
+        if name == "nvidia" and any(self._facts.look(("module", other)) is True for other in _COMPANIONS):
+            raise self._failed(errno.EAGAIN, name)
         found = self._facts.ask(("hold", name), ("free",), ("held", "held once"))
         if found == "held once":
             self._facts.put(("hold", name), "free")

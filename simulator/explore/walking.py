@@ -13,7 +13,7 @@ nothing but its answers. Time is left out: no branch that counts here depends on
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -23,6 +23,7 @@ from simulator.explore.facts import UNKNOWN, Facts, Key, NotedText
 from simulator.explore.made_up import (
     Bounds,
     Effect,
+    Failing,
     MadeUpClock,
     MadeUpCluster,
     MadeUpHost,
@@ -70,6 +71,7 @@ _STAMP: Final = "0101 00:00:00.000000       1"
 Cut: TypeAlias = "tuple[str, ...]"
 """Where a stretch begins: the calls that lead there, `function:line` from the outermost to the innermost."""
 START: Final[Cut] = ("main",)
+_TO_THE_END: Final = sys.maxsize
 
 
 class End(NamedTuple):
@@ -116,6 +118,14 @@ class Stretch(NamedTuple):
     known: Mapping[Key, Any]
     looked_at: Mapping[Key, Any]
     changed: frozenset[Key]
+
+
+class Whole(NamedTuple):
+    """A whole run: its stretches, all that was made up for it, and the requests that failed."""
+
+    stretches: tuple[Stretch, ...]
+    facts: Facts
+    failed_at: Mapping[tuple[str, str, str], tuple[int, Failing]]
 
 
 def cut_of(innermost: str, frame: Any) -> Cut:
@@ -213,6 +223,7 @@ class Walker:
         self._passed = 0
         self._depth = 0
         self._cut_at: Cut = START
+        self._listen: Callable[[Stretch], None] | None = None
 
     def _cut(self, cut: Cut, step: str) -> None:
         self._passed += 1
@@ -220,6 +231,9 @@ class Walker:
             self._cut_at = cut
             raise _Reached
         self._cluster.step = step
+        if self._listen is not None:
+            self._listen(self._stretch(cut))
+            self._begin()
         if self._passed == self._depth:
             self._begin()
 
@@ -251,6 +265,10 @@ class Walker:
             ends = self._cut_at
         except Stopped:
             ends = End(None)
+        return self._stretch(ends)
+
+    def _stretch(self, ends: Cut | End) -> Stretch:
+        facts = self._facts
         return Stretch(
             way(self._tape.notes, self._bounds.pods),
             tuple(dict.fromkeys(self._effects)),
@@ -260,6 +278,16 @@ class Walker:
             facts.looked_at,
             facts.changed,
         )
+
+    def whole(self, told: Sequence[int]) -> Whole:
+        """The whole run that is told these answers, in stretches."""
+        noted: list[Stretch] = []
+        self._listen = noted.append
+        try:
+            last = self.run(Chooser(told), _TO_THE_END)
+        finally:
+            self._listen = None
+        return Whole((*noted, last), self._facts, self._cluster.failed_at)
 
     def _main(self, facts: Facts, clock: MadeUpClock) -> End:
         host = MadeUpHost(facts, self._bounds, clock, self._effects)

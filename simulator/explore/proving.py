@@ -1,0 +1,75 @@
+"""Which path an ordinary run takes: the simulated runner, its branches noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from simulator.explore.branches import Tape, Way, noting, way
+from simulator.explore.made_up import Bounds
+from simulator.explore.walking import Cut, End, Graph, Node, cutting
+from simulator.manager.releases import Flow
+from simulator.runners.simulated import run
+from simulator.trace import Outcome
+from simulator.world import World
+
+
+class Step(NamedTuple):
+    """One stretch of an ordinary run, and what comes after it."""
+
+    way: Way
+    ends: Cut | End
+
+
+class Taken(NamedTuple):
+    """The path of an ordinary run, and its outcome."""
+
+    steps: tuple[Step, ...]
+    outcome: Outcome
+
+
+class Prover:
+    """Runs ordinary worlds with their branches noted. Made by `proving`."""
+
+    def __init__(self, flow: Flow, bounds: Bounds, tape: Tape) -> None:
+        self._bounds, self._tape = bounds, tape
+        self._steps: list[Step] = []
+        self._flow = cutting(flow, self._cut)
+
+    def _cut(self, cut: Cut, _step: str) -> None:
+        self._steps.append(Step(way(self._tape.notes, self._bounds.pods), cut))
+        self._tape.notes = []
+
+    def take(self, world: World) -> Taken:
+        """Run a world."""
+        self._steps = []
+        self._tape.notes = []
+        outcome = run(world, self._flow)
+        ends = End(outcome.exit_code, panics=bool(outcome.panic))
+        return Taken((*self._steps, Step(way(self._tape.notes, self._bounds.pods), ends)), outcome)
+
+
+@contextmanager
+def proving(flow: Flow, bounds: Bounds) -> Iterator[Prover]:
+    """Note what ordinary runs of a release do."""
+    with noting() as tape:
+        yield Prover(flow, bounds, tape)
+
+
+def follow(graph: Graph, steps: Sequence[Step]) -> int:
+    """How many stretches of a path are on a listed one; all of them, if it is listed itself."""
+    nodes: set[Node] = {graph.root}
+    for count, step in enumerate(steps):
+        if isinstance(step.ends, End):
+            found = any(edge.way == step.way and edge.leads_to == step.ends for node in nodes for edge in node.edges)
+            return count + found
+        nodes = {
+            edge.leads_to
+            for node in nodes
+            for edge in node.edges
+            if isinstance(edge.leads_to, Node) and edge.leads_to.cut == step.ends and edge.way == step.way
+        }
+        if not nodes:
+            return count
+    return len(steps)
