@@ -106,6 +106,8 @@ class Node:
     depends_on: Mapping[Key, Any] = field(default_factory=dict)
     edges: tuple[Edge, ...] = ()
     number: int = -1
+    begins: tuple[int, ...] = ()
+    """The answers that first led there: those with which what its edges are told begins."""
 
 
 class Stretch(NamedTuple):
@@ -351,7 +353,7 @@ def walk(flow: Flow, bounds: Bounds = Bounds(), advance: Callable[[], None] = la
         walker = Walker(flow, bounds, tape)
 
         def visit(cut: Cut, prefix: tuple[int, ...], depth: int) -> Node:
-            node = Node(cut)
+            node = Node(cut, begins=prefix)
             edges: dict[tuple[Any, ...], Edge] = {}
             depends_on: dict[Key, Any] = {}
             for told, stretch in explored(lambda chooser: walker.run(chooser, depth), prefix=prefix):
