@@ -20,6 +20,7 @@ import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +50,7 @@ from simulator.report.comparison_markdown import compared_markdown, survey_markd
 from simulator.report.comparison_text import compared_lines, survey_lines
 from simulator.report.trials import DriverManagerTrial
 from simulator.scenario import load_cluster, load_host, load_scenario, make_world
+from simulator.world import World
 from simulator.writing import world_document, write_file, yaml_text
 
 NO_BUMP: Final = "no bump of k8s-driver-manager or of the gpu-operator chart in this diff"
@@ -116,8 +118,9 @@ def _bounds(options: argparse.Namespace) -> Bounds | None:
     if options.host is not None or options.world is not None or options.diff is not None:
         raise InputError("", "", "--exhaustive makes its worlds itself", "leave --host, --world and --diff out")
     for name, value in given.items():
-        if value < 0:
-            raise InputError("", "", f"--{name.replace('_', '-')} is {value}", "give 0 or more")
+        least = 1 if name == "modules" else 0
+        if value < least:
+            raise InputError("", "", f"--{name.replace('_', '-')} is {value}", f"give {least} or more")
     return Bounds(**{name: given.get(name, usual) for name, usual, _ in _BOUNDS})
 
 
@@ -125,11 +128,13 @@ def _exhaustive(title: Title, bounds: Bounds, folder: str | None) -> Survey:
     """Both releases in worlds whose runs go through every stretch of either. Raises InputError."""
     for release in (title.left, title.right):
         if release not in GO_RELEASES:
-            raise InputError("", "", f"{release} is a shell release, whose paths are not walked", f"name {' or '.join(GO_RELEASES)}")
+            raise InputError(
+                "", "", f"{release} is a shell release, whose paths are not walked", f"name {' or '.join(GO_RELEASES)}"
+            )
     progress = Progress()
-    worlds = {}
+    worlds: dict[str, tuple[str, World]] = {}
     for release in dict.fromkeys((title.left, title.right)):
-        covered = covering(flow(release), bounds, lambda release=release: progress.step(f"{release}: runs"))
+        covered = covering(flow(release), bounds, partial(progress.step, f"{release}: runs"))
         worlds |= {repr(world): (f"path {number} of {release}", world) for number, world in enumerate(covered.worlds, 1)}
     subjects = []
     for name, world in worlds.values():
