@@ -69,6 +69,7 @@ pages: setup ## renew the generated pages in docs/
 	$(BIN)/python -m simulator.report.release_page > docs/releases.md.part && mv docs/releases.md.part docs/releases.md
 	$(BIN)/python -m simulator.report.guide_page > docs/guide-versus-sources.md.part && mv docs/guide-versus-sources.md.part docs/guide-versus-sources.md
 	$(BIN)/python -m simulator.report.rewrite_page > docs/from-shell-to-go.md.part && mv docs/from-shell-to-go.md.part docs/from-shell-to-go.md
+	$(BIN)/python -m simulator.report.findings_page
 
 images: setup ## images of host kinds, from fixtures/images; root, debootstrap and Docker build them (IMAGES="--base IMAGE KIND...")
 	$(BIN)/python -m simulator.images $(IMAGES)

@@ -2,8 +2,11 @@
 
 Each difference is traced to the named change that is responsible. Exits 1 if a difference has no named change.
 
+With --exhaustive in worlds made so that their runs go through every stretch of either release.
+
 Example:
   dmsim compare v0.10.0 v0.12.0
+  dmsim compare v0.9.0 v0.9.1 --exhaustive
   dmsim compare v0.10.0 v0.12.0 --host runfile-580 --env ENABLE_GPU_POD_EVICTION=false
   dmsim compare --chart v26.3.1 v26.7.0 -o markdown
   git diff main | dmsim compare --diff - -o markdown
@@ -22,8 +25,10 @@ from typing import Any, Final
 
 from simulator.cli import colour
 from simulator.cli.arguments import add_output, read_env
+from simulator.explore.covering import covering
+from simulator.explore.made_up import Bounds
 from simulator.manager.charts import CHARTS
-from simulator.manager.releases import RELEASES, modelled
+from simulator.manager.releases import GO_RELEASES, RELEASES, flow, modelled
 from simulator.naming import check_release
 from simulator.progress import progress
 from simulator.reading import InputError, nearest
@@ -47,9 +52,20 @@ from simulator.report.comparison_markdown import compared_markdown, survey_markd
 from simulator.report.comparison_text import compared_lines, survey_lines
 from simulator.report.trials import DriverManagerTrial
 from simulator.scenario import load_cluster, load_host, load_scenario, make_world
+from simulator.world import World
+from simulator.writing import world_document, write_file, yaml_text
 
 NO_BUMP: Final = "no bump of k8s-driver-manager or of the gpu-operator chart in this diff"
 _LARGEST_DIFF: Final = 64 * 2**20
+_BOUNDS: Final = (
+    ("faults", 1, "so many requests or system calls fail"),
+    ("pods", 1, "so many pods that are no operand's"),
+    ("polls", 1, "so many polls until what is waited for is there"),
+    ("labels", 0, "so many operand labels are not as the others are"),
+    ("odd_pods", 0, "so many pods are not plain GPU pods"),
+    ("modules", 1, "so many modules are loaded beside nvidia"),
+)
+"""What bounds the paths, with small defaults: each witness costs runs of both releases and of what lies between."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,24 +82,84 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--env", metavar="K=V", action="append", default=[], help="with --host: a variable of the program; may be repeated"
     )
+    parser.add_argument("--exhaustive", action="store_true", help="in witnesses of every stretch of both, which are Go releases")
+    for name, usual, meaning in _BOUNDS:
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar="N", type=int, help=f"with --exhaustive: {meaning} (default {usual})"
+        )
+    parser.add_argument("--out", metavar="DIR", help="with --exhaustive: write the smallest world of each change there")
     add_output(parser, "json", "markdown")
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare. Exits 1 if any difference has no named change."""
     subject = _subject(options)
+    bounds = _bounds(options)
     if options.diff is not None:
         return _run_diff(options, subject)
     if len(options.versions) != 2:
         problem = f"two versions are needed, not {len(options.versions)}"
         raise InputError("", "", problem, "write dmsim compare v0.10.0 v0.12.0, or dmsim compare --chart v26.3.1 v26.7.0")
     title = chart_title(*options.versions) if options.chart else Title(*map(check_release, options.versions))
-    found = _found(title, subject)
+    found = _exhaustive(title, bounds, options.out) if bounds is not None else _found(title, subject)
     if options.output == "json":
         sys.stdout.write(json.dumps(_document(found), indent=2) + "\n")
     else:
         _write(found, options)
     return 1 if _is_unnamed(found) else 0
+
+
+def _bounds(options: argparse.Namespace) -> Bounds | None:
+    """What bounds the paths; None where they are not asked for. Raises InputError."""
+    given = {name: value for name, _, _ in _BOUNDS if (value := getattr(options, name)) is not None}
+    if not options.exhaustive:
+        if given or options.out is not None:
+            flag = f"--{next(iter(given), 'out').replace('_', '-')}"
+            raise InputError("", "", f"{flag} belongs to --exhaustive", "add --exhaustive, or leave it out")
+        return None
+    if options.host is not None or options.world is not None or options.diff is not None:
+        raise InputError("", "", "--exhaustive makes its worlds itself", "leave --host, --world and --diff out")
+    for name, value in given.items():
+        least = 1 if name == "modules" else 0
+        if value < least:
+            raise InputError("", "", f"--{name.replace('_', '-')} is {value}", f"give {least} or more")
+    return Bounds(**{name: given.get(name, usual) for name, usual, _ in _BOUNDS})
+
+
+def _exhaustive(title: Title, bounds: Bounds, folder: str | None) -> Survey:
+    """Both releases in worlds whose runs go through every stretch of either. Raises InputError."""
+    for release in (title.left, title.right):
+        if release not in GO_RELEASES:
+            raise InputError(
+                "", "", f"{release} is a shell release, whose paths are not walked", f"name {' or '.join(GO_RELEASES)}"
+            )
+    worlds: dict[str, tuple[str, World]] = {}
+    for release in dict.fromkeys((title.left, title.right)):
+        with progress(f"{release}: runs", None) as bar:
+            covered = covering(flow(release), bounds, bar.advance)
+        worlds |= {repr(world): (f"path {number} of {release}", world) for number, world in enumerate(covered.worlds, 1)}
+    subjects = []
+    for name, world in worlds.values():
+        subjects.append(Subject(name, DriverManagerTrial(world), len(repr(world)), is_path=True))
+    with progress(f"{title.left} -> {title.right}", len(subjects)) as bar:
+        found = survey(title, bar.over(subjects))
+    if folder is not None:
+        _write_worlds(found, Path(folder))
+    return found
+
+
+def _write_worlds(found: Survey, folder: Path) -> None:
+    """The smallest world of each change, and each that no change explains. Raises InputError."""
+    named = {group.named.change.name: group.smallest for group in found.groups}
+    named |= {f"unnamed-{number}": compared for number, compared in enumerate(found.unnamed, 1)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(str(folder), "", f"cannot be made: {error.strerror}", "name another folder") from None
+    for name, compared in named.items():
+        trial = compared.subject.trial
+        assert isinstance(trial, DriverManagerTrial)
+        write_file(str(folder / f"{name}.yaml"), yaml_text(world_document(trial.world, release=found.title.right)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,11 +19,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from simulator.cli.arguments import add_release, check_release, whole_number
+from simulator.cli.arguments import add_release, whole_number
 from simulator.explore.atlas import Atlas, atlas, world_of_witness
 from simulator.explore.made_up import Bounds
 from simulator.explore.walking import walk
 from simulator.manager.releases import GO_RELEASES, flow
+from simulator.naming import check_release
 from simulator.progress import progress
 from simulator.reading import InputError, nearest
 from simulator.recordings.layout import write_whole

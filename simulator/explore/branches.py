@@ -271,11 +271,11 @@ def noting() -> Iterator[Tape]:
     spaces = [vars(importlib.import_module(name)) for name in MODULES]
     for space in spaces:
         space |= {f"{_PREFIX}asked": tape.asked, f"{_PREFIX}came": tape.came, f"{_PREFIX}each": tape.each}
-    drain.concurrent = tape.concurrent
+    vars(drain)["concurrent"] = tape.concurrent
     try:
         yield tape
     finally:
-        drain.concurrent = concurrent
+        vars(drain)["concurrent"] = concurrent
         for function, plain in changed:
             function.__code__ = plain
         for space in spaces:

@@ -63,6 +63,9 @@ class Bounds:
     """So many modules are loaded beside `nvidia`, so many mounts lie below the driver's root."""
 
 
+DEFAULT_BOUNDS: Final = Bounds()
+
+
 class Failing(NamedTuple):
     """A request fails: with a status (0: the connection is dropped), once or from now on, with Retry-After or without."""
 

@@ -21,6 +21,7 @@ from simulator.explore.branches import Tape, Way, noting, way
 from simulator.explore.choosing import Chooser, explored
 from simulator.explore.facts import UNKNOWN, Facts, Key, NotedText
 from simulator.explore.made_up import (
+    DEFAULT_BOUNDS,
     Bounds,
     Effect,
     Failing,
@@ -146,7 +147,7 @@ def cutting(flow: Flow, on_cut: Callable[[Cut, str], None]) -> Flow:
 
     def wrapped(name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
         def method(self: Any, *args: Any, **more: Any) -> Any:
-            on_cut(cut_of(name, sys._getframe(1)), name)  # noqa: SLF001  # the calls that lead here are the place
+            on_cut(cut_of(name, sys._getframe(1)), name)  # the calls that lead here are the place
             return inner(self, *args, **more)
 
         return method
@@ -174,7 +175,7 @@ class _Components(dict[str, str]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value, which notes who looks whether it is empty."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  # `get` would go past __getitem__
 
 
 def _remembering(flow: Flow) -> Flow:
@@ -345,7 +346,7 @@ class Graph:
     """So many runs it took."""
 
 
-def walk(flow: Flow, bounds: Bounds = Bounds(), advance: Callable[[], None] = lambda: None) -> Graph:
+def walk(flow: Flow, bounds: Bounds = DEFAULT_BOUNDS, advance: Callable[[], None] = lambda: None) -> Graph:
     """Walk every path of a Go release within the bounds. `advance` hears of each run."""
     known: dict[Cut, _Known] = {}
     nodes: list[Node] = []

@@ -36,6 +36,8 @@ class Subject(NamedTuple):
     size: int
     is_case: bool = False
     """Is it a recorded case's input, not a named host?"""
+    is_path: bool = False
+    """Is it the witness of a path?"""
 
 
 class Row(NamedTuple):
@@ -129,6 +131,8 @@ class Survey:
     silent: tuple[Named, ...]
     """Named changes that none of these worlds shows."""
     unnamed: tuple[Compared, ...]
+    paths: int = 0
+    """So many of the worlds are witnesses of paths."""
 
 
 # --- comparing ----------------------------------------------------------------------------------------------------
@@ -165,10 +169,12 @@ def survey(title: Title, subjects: Iterable[Subject]) -> Survey:
     """Many worlds, grouped by named change. The same release twice differs nowhere and is not run."""
     attribution = Attribution(title.left, title.right)
     tallies = {named.change.name: _Tally() for named in attribution.changes}
-    cases = hosts = differing = 0
+    cases = hosts = paths = differing = 0
     unnamed = []
     for subject in subjects:
-        cases, hosts = (cases + 1, hosts) if subject.is_case else (cases, hosts + 1)
+        cases += subject.is_case
+        paths += subject.is_path
+        hosts += not (subject.is_case or subject.is_path)
         if title.left == title.right:
             continue
         compared = compare(subject, attribution, title.left)
@@ -186,7 +192,7 @@ def survey(title: Title, subjects: Iterable[Subject]) -> Survey:
             silent.append(named)
         else:
             groups.append(Group(named, tally.count, tally.alone, tally.smallest))
-    return Survey(title, cases, hosts, differing, tuple(groups), tuple(silent), tuple(unnamed))
+    return Survey(title, cases, hosts, differing, tuple(groups), tuple(silent), tuple(unnamed), paths)
 
 
 def recorded_cases() -> Iterator[Subject]:
@@ -244,7 +250,8 @@ def survey_document(found: Survey) -> dict[str, Any]:
     return {
         "format": FORMAT,
         **_title_document(found.title),
-        "worlds": {"cases": found.cases, "hosts": found.hosts, "differing": found.differing},
+        "worlds": {"cases": found.cases, "hosts": found.hosts, "differing": found.differing}
+        | ({"paths": found.paths} if found.paths else {}),
         "changes": [
             change_document(group.named)
             | {

@@ -74,6 +74,8 @@ def survey_lines(found: Survey) -> Iterator[str]:
 
 def counted(found: Survey) -> str:
     """How many worlds were looked at."""
+    if found.paths:
+        return f"{found.paths} witnesses that go through every stretch of both releases"
     return f"{found.cases} recorded cases and {found.hosts} named hosts"
 
 

@@ -508,3 +508,62 @@ def test_a_diff_without_end():
         )
         assert ended.returncode == 2
         assert problem in ended.stderr
+
+
+# --- every stretch of both ------------------------------------------------------------------------------------------
+
+
+@cache
+def exhaustive(left, right):
+    bounds = [f"--{name}=0" for name in ("faults", "pods", "polls", "labels", "odd-pods")]
+    code, text = run(left, right, "--exhaustive", *bounds, "-o", "json")
+    return code, json.loads(text)
+
+
+@pytest.mark.slow
+def test_an_exhaustive_comparison_finds_the_one_change_of_a_release():
+    """Of v0.9.1, in every world that differs."""
+    code, document = exhaustive("v0.9.0", "v0.9.1")
+    assert code == OK
+    assert [change["name"] for change in document["changes"]] == ["mofed-checks-the-right-way"]
+    assert document["changes"][0]["alone"] == document["worlds"]["differing"] > 0
+    assert document["worlds"]["paths"] > document["worlds"]["differing"]
+    assert document["unnamed"] == []
+
+
+@pytest.mark.slow
+def test_an_exhaustive_comparison_names_every_difference():
+    """Also over two releases."""
+    code, document = exhaustive("v0.10.0", "v0.12.0")
+    assert code == OK
+    assert document["unnamed"] == []
+    assert {"dra-claim-holders-block", "no-eviction-without-driver", "superseded-by-policy-worded"} <= {
+        change["name"] for change in document["changes"]
+    }
+
+
+@pytest.mark.slow
+def test_the_smallest_world_of_a_change_is_written(tmp_path):
+    """And shows the same difference by itself."""
+    bounds = [f"--{name}=0" for name in ("faults", "pods", "polls", "labels", "odd-pods")]
+    run("v0.9.0", "v0.9.1", "--exhaustive", *bounds, "--out", str(tmp_path))
+    code, text = run("v0.9.0", "v0.9.1", "--world", str(tmp_path / "mofed-checks-the-right-way.yaml"))
+    assert code == OK
+    assert "mofed-checks-the-right-way (v0.9.1" in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        (("v0.8.1", "v0.9.1", "--exhaustive"), "v0.8.1 is a shell release"),
+        (("v0.9.0", "v0.9.1", "--faults", "0"), "--faults belongs to --exhaustive"),
+        (("v0.9.0", "v0.9.1", "--out", "x"), "--out belongs to --exhaustive"),
+        (("v0.9.0", "v0.9.1", "--exhaustive", "--odd-pods", "-1"), "--odd-pods is -1"),
+        (("v0.9.0", "v0.9.1", "--exhaustive", "--modules", "0"), "--modules is 0"),
+        (("v0.9.0", "v0.9.1", "--exhaustive", "--host", HOST_DRIVER), "--exhaustive makes its worlds itself"),
+    ],
+)
+def test_what_does_not_go_with_an_exhaustive_comparison_is_refused(capsys, argv, problem):
+    """With one error."""
+    assert main(["compare", *argv]) == BAD_INPUT
+    assert problem in capsys.readouterr().err
