@@ -256,7 +256,9 @@ class Tape:
 
 @contextmanager
 def noting() -> Iterator[Tape]:
-    """Let the model note its branches on a tape. One at a time: the functions are the process's."""
+    """Let the model note its branches on a tape. One at a time: the functions are the process's, so a second is a RuntimeError."""
+    if drain.concurrent is not concurrent:  # type: ignore[attr-defined]  # it is imported there
+        raise RuntimeError("the model's branches are noted already")
     tape = Tape()
     code = instrumented().code
     changed: list[tuple[types.FunctionType, types.CodeType]] = []
