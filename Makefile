@@ -96,7 +96,7 @@ faults: setup ## plant faults in the model: each must be noticed, and each scena
 	$(BIN)/python tests/features/planted.py -j 2
 
 # BOUNDS="faults=0 pods=1": other bounds than the usual ones.
-atlas: setup ## walk every path of the Go releases and run each edge's witness (half an hour; BOUNDS="faults=0 pods=1" narrows it)
+atlas: setup ## walk every path of the Go releases and run each edge's witness (long; BOUNDS="faults=0 pods=1" narrows it)
 	$(BIN)/python -m tests.explore.every_witness $(BOUNDS)
 
 build: setup ## wheel and sdist

@@ -136,7 +136,7 @@ def by_metavar(dest: str) -> Mapping[str, Values]:
     """Metavar -> what may stand for it. Of some metavars the argument's own name says more."""
     return {
         **dict.fromkeys(("FILE", "DIR", "OUT", "CASES", "LOG", "PATH", "WORLD|BUNDLE", "REF|DIR|FILE.tar", "RESULTS"), FILES),
-        **dict.fromkeys(("K=V", "TEXT", "N", "S", "T", "DATE", "ADDRESS", "REF", "ARGS", "WORD"), NOTHING),
+        **dict.fromkeys(("K=V", "ID", "TEXT", "N", "S", "T", "DATE", "ADDRESS", "REF", "ARGS", "WORD"), NOTHING),
         **dict.fromkeys(("R", "R2"), _words(RELEASES)),
         "R1 R2": _words((*RELEASES, *CHARTS)),
         "C": _words(CHARTS),

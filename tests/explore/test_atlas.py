@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import pytest
 
-from simulator.explore.atlas import Outcome, OutcomeSoFar, atlas, prove, wholes
+from simulator.explore.atlas import Outcome, OutcomeSoFar, atlas, prove, wholes, world_of_witness
 from simulator.explore.made_up import Bounds, Effect
 from simulator.explore.walking import End, walk
 from simulator.manager.releases import GO_RELEASES, flow
@@ -91,7 +92,14 @@ def test_the_worst_outcomes_come_first():
 @pytest.mark.slow
 @pytest.mark.parametrize("release", GO_RELEASES)
 def test_five_hundred_witnesses_are_proven(release):
-    """Each one's ordinary world takes the path that it was made for."""
-    proof = prove(graph_of(release), 500, seed=1)
-    assert proof.proven > 100
-    assert proof.differing == ()
+    """Each one's ordinary world takes the path that it was made for; one request or system call may fail."""
+    proof = prove(walk(flow(release), replace(NARROW, faults=1)), 500, seed=1)
+    assert (proof.proven, proof.differing) == (500, ())
+
+
+def test_a_witness_of_another_path_is_not_proven(monkeypatch):
+    """The world of one run does not pass for that of another."""
+    graph = graph_of("v0.9.0")
+    other = world_of_witness(graph, atlas(graph).entries[0].witness)
+    monkeypatch.setattr("simulator.explore.atlas.world_of", lambda whole: other)
+    assert prove(graph, 20, seed=1).differing
