@@ -1,7 +1,7 @@
 """`docs/findings/` and its worlds in `fixtures/findings/`: what can go wrong in each Go release, with a witness of each kind.
 
 `python -m simulator.report.findings_page` walks the graphs of all Go releases within `findings.BOUNDS` and writes pages and
-worlds (five minutes). A world is written only after the run of the file itself has shown the property.
+worlds (two minutes). A world is written only where an ordinary run has shown the property.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _head(one: Property) -> str:
 # {one.title}
 
 Within the bounds of this page, which paths of a release lead there: every path was walked, the kinds below are all there are.
-Bounds: {BOUNDS.faults} fault, {BOUNDS.pods} pod beside the operands', {BOUNDS.polls} poll until what is waited for is there,\
+Bounds: {BOUNDS.faults} fault, {BOUNDS.pods} pod beside the operands', what is waited for comes at once or never,\
  {BOUNDS.modules} module beside nvidia, all operand labels
 alike (`true`, or absent), no signal. A kind is named after upstream's function in which the last failure lies or, where nothing
 failed, in which the run takes the step. Each witness is the path of its kind with the fewest unusual answers, and an ordinary
