@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from simulator.cluster.objects import DROP
+from simulator.cluster.objects import BROKEN
 from simulator.schemas.words import (
     ANY_OBJECT,
     FLAG,
@@ -20,6 +20,8 @@ from simulator.schemas.words import (
     text,
     whole,
 )
+
+_STATUS: Final = "An HTTP code; drop: the connection is dropped, lost: it is done, and the answer is lost, refuse: nobody listens, timeout: nobody answers."
 
 _SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 NAME: Final = text(f"^{_SUBDOMAIN}$", maxLength=253)
@@ -96,7 +98,7 @@ _FAULT: Final = fields(
         "retry_after": said(COUNT, "The header Retry-After, in seconds."),
         "causes": said(list_of(map_of(TEXT)), "Causes in the Status object."),
     },
-    {"status": said(either(whole(400, 599), {"const": DROP}), f'An HTTP code, or "{DROP}": the connection is dropped.')},
+    {"status": said(either(whole(400, 599), choice(*BROKEN)), _STATUS)},
 )
 CLUSTER: Final = fields(
     {

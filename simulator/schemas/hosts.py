@@ -29,7 +29,8 @@ _MODULE_NAME: Final = text("^[A-Za-z0-9_]+$")
 _VERSION: Final = text(r"^[0-9]+(\.[0-9]+)+$")
 _MODE: Final = text("^0?[0-7]{3}$")
 _EXIT_CODE: Final = whole(0, 255)
-KERNEL_ANSWER: Final = choice("ok", "real", *sorted({*errno.errorcode.values()}), "ENOTSUP", "EWOULDBLOCK", "EDEADLOCK")
+ERRNO: Final = choice(*sorted({*errno.errorcode.values()}), "ENOTSUP", "EWOULDBLOCK", "EDEADLOCK")
+KERNEL_ANSWER: Final = choice("ok", "real", *ERRNO["enum"])
 """What the kernel is made to answer: errors by the names that this system has."""
 _ANSWERS: Final = either(KERNEL_ANSWER, list_of(KERNEL_ANSWER))
 

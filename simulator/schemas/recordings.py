@@ -7,10 +7,9 @@ from typing import Any, Final
 from simulator.recordings import form
 from simulator.recordings.form import Either, Fields, Form, Leaf, ListOf, MapOf, Row
 from simulator.schemas.clusters import NAME
-from simulator.schemas.hosts import FILE_NAME, KERNEL_ANSWER
+from simulator.schemas.hosts import ERRNO, FILE_NAME, KERNEL_ANSWER
 from simulator.schemas.words import ABSOLUTE, FLAG, NODE_PATH, SECONDS, TEXT, Schema, either, or_null, said, whole
 
-_ERRNO: Final[Schema] = {"enum": [name for name in KERNEL_ANSWER["enum"] if name.startswith("E")]}
 _NUMBER: Final[Schema] = {"type": "number"}
 _LEAVES: Final[tuple[tuple[Leaf, Schema], ...]] = (
     (form.TEXT, TEXT),
@@ -21,7 +20,7 @@ _LEAVES: Final[tuple[tuple[Leaf, Schema], ...]] = (
     (form.OBJECT, NAME),
     (form.PATTERN, TEXT),
     (form.ANSWER, KERNEL_ANSWER),
-    (form.ERRNO, _ERRNO),
+    (form.ERRNO, ERRNO),
     (form.NUMBER, _NUMBER),
     (form.SECONDS, SECONDS),
     (form.WATCHED, {**SECONDS, "maximum": 86_400}),

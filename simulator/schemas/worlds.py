@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from simulator.manager.charts import CHARTS
@@ -12,11 +13,12 @@ from simulator.node.story import ACT_READERS, SWITCHES
 from simulator.node.validator.program import WORKLOADS
 from simulator.scenario import names
 from simulator.schemas.clusters import CLUSTER, LABEL_KEY, LABEL_VALUE, NAME
-from simulator.schemas.hosts import HOST
+from simulator.schemas.hosts import ERRNO, HOST
 from simulator.schemas.words import (
     ABSOLUTE,
     FLAG,
     FORMAT_KEY,
+    NULL,
     SECONDS,
     TEXT,
     Schema,
@@ -31,6 +33,7 @@ from simulator.schemas.words import (
     text,
     whole,
 )
+from simulator.world import CALLS
 
 _DEFINITIONS: Final = {"host": HOST, "cluster": CLUSTER}
 _SOME: Final = {"minItems": 1}
@@ -44,6 +47,28 @@ def _host() -> Schema:
 def _cluster() -> Schema:
     what = "A named cluster, the path of a cluster file (from this file's folder), or a cluster written here."
     return said(known(names("clusters"), either(TEXT, {"$ref": "#/definitions/cluster"})), what)
+
+
+def _call_fault() -> Schema:
+    """One of three ways in which a call goes wrong; the keys of the others may stand there as null."""
+    argument = said(TEXT, "A path, a module, a command line joined by blanks, or a request's method and path.")
+    nth = said(or_null(whole(1, 10**6)), "Which of the calls with this argument, counted from 1.")
+
+    def way(calls: Iterable[str], need: Mapping[str, Schema], may: Mapping[str, Schema]) -> Schema:
+        made = fields({}, {"call": said(choice(*calls), "The system call, or request."), "argument": argument, **need})
+        absent = dict.fromkeys(("error", "exit_code", "late", "signal"), NULL)
+        made["properties"] = {**absent, **may, "nth": nth, **made["properties"]}
+        return made
+
+    return either(
+        way((call for call in CALLS if call != "request"), {"error": said(ERRNO, "It fails with this errno.")}, {}),
+        way(
+            ("execve",),
+            {"exit_code": said(whole(-64, 255), "The program ends so; below zero a signal ended it.")},
+            {"late": said(or_null(FLAG), "Does it do its work first?")},
+        ),
+        way(CALLS, {"signal": said(choice("TERM", "INT", "KILL"), "Comes just before the call.")}, {}),
+    )
 
 
 def world() -> Schema:
@@ -67,6 +92,7 @@ def world() -> Schema:
         {
             "format": FORMAT_KEY,
             "description": said(TEXT, "What world it is, in a sentence."),
+            "faults": said(list_of(_call_fault()), "What goes wrong at one call each; requests that fail are the cluster's."),
             "cluster": _cluster(),
             "release": said(known(RELEASES, TEXT), "An upstream tag."),
             "what_if": said(known(WHAT_IFS, TEXT), "A proposed upstream change on top."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.cli import run as run_command
+from simulator.cli import arguments
 from simulator.cli.main import main
 from simulator.importing.sources import import_named
 from tests.importing.made import ORDINARY, as_directory
@@ -59,7 +59,7 @@ def test_bad_input(capsys, node, arguments, message):
 
 def test_a_host_image_is_imported_and_run(capsys, monkeypatch, node):
     """What was assumed is told on standard error, apart from the log."""
-    monkeypatch.setattr(run_command, "import_image", lambda reference: import_named(node) if reference == "mine:1" else None)
+    monkeypatch.setattr(arguments, "import_image", lambda reference: import_named(node) if reference == "mine:1" else None)
     assert main(["run", "--host-image", "mine:1", "--env", "NODE_NAME=gpu-1"]) == 0
     captured = capsys.readouterr()
     assert "Host driver detected: unknown" in captured.out

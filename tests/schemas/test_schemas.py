@@ -38,6 +38,11 @@ WORLD = {
     "env": {"A": "b"},
     "changes": [{"after_s": 1.5, "write": {"/a": "b"}, "remove": ["/c"], "delete_pods": ["n/p"]}],
     "signal": {"name": "TERM", "after_s": 3},
+    "faults": [
+        {"call": "umount", "argument": "/run/nvidia/driver", "nth": 2, "error": "EBUSY"},
+        {"call": "execve", "argument": "vfio-manage unbind --all", "exit_code": 1, "late": True},
+        {"call": "request", "argument": "GET /api/v1/nodes/n", "signal": "TERM"},
+    ],
     "stop_after_s": 100,
     "seed": 3,
     "path": ["/bin"],
