@@ -170,12 +170,13 @@ def _steps(scenario: Scenario) -> list[Step]:
 
 
 def _why(report: pytest.TestReport) -> str:
-    """Why it failed or was left out; of a long text the end, which has the error."""
+    """Why it failed or was left out, without the way there; of a long text the end, which has the error."""
     if report.passed:
         return ""
     if isinstance(report.longrepr, tuple):
         return report.longrepr[2].removeprefix("Skipped: ")
-    text = report.longreprtext
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = report.longreprtext if crash is None else crash.message
     return text if len(text) <= _LONGEST_WHY else "..." + text[-_LONGEST_WHY:]
 
 

@@ -148,7 +148,9 @@ class Suite:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """What is wrong with a scenario or a file it names is told in a line or two, without our own lines of Python."""
+        """What is wrong with a scenario or a file it names is told in a line or two; a step that fails begins with its own lines."""
+        if isinstance(item.parent, FeatureFile) and call.excinfo is not None and not self.config.getoption("fulltrace"):
+            _cut(call.excinfo)
         report = yield
         if isinstance(item.parent, FeatureFile) and call.excinfo is not None:
             match call.excinfo.value:
@@ -194,6 +196,13 @@ def _tags(item: pytest.Item) -> set[str]:
 def _holds(item: pytest.Item, at: int) -> bool:
     since, until = releases(_tags(item))
     return since <= at <= until
+
+
+def _cut(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Leave out of a traceback what pytest-bdd and pytest do to call a step."""
+    calls = [index for index, entry in enumerate(excinfo.traceback) if entry.name == "call_fixture_func"]
+    if calls and calls[-1] + 1 < len(excinfo.traceback):
+        excinfo.traceback = excinfo.traceback[calls[-1] + 1 :]
 
 
 def _of_feature(report: pytest.TestReport) -> bool:

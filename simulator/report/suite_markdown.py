@@ -29,7 +29,7 @@ def _lines(results: Sequence[Results]) -> Iterator[str]:
     if failed:
         yield from ("", "### Failed", "", "| scenario | release | where | why |", "|---|---|---|---|")
         for ran in failed[:_MOST_FAILURES]:
-            yield f"| {_cell(ran.title)} | {ran.release} | `{_cell(ran.file)}:{ran.failed_line}` | {_cell(_short(ran.why))} |"
+            yield f"| {_cell(ran.title)} | {ran.release} | {_code(f'{ran.file}:{ran.failed_line}')} | {_cell(_short(ran.why))} |"
         if len(failed) > _MOST_FAILURES:
             yield from ("", f"and {len(failed) - _MOST_FAILURES} more")
     for one in results:
@@ -53,6 +53,11 @@ def _short(why: str) -> str:
     lines = [line.strip() for line in why.splitlines() if line.strip()]
     said = next((line.removeprefix("E ").strip() for line in lines if line.startswith("E ")), lines[0] if lines else "")
     return said if len(said) <= _LONGEST else said[:_LONGEST] + "..."
+
+
+def _code(text: str) -> str:
+    """A text as code, in which nothing is markup but what ends it or its cell."""
+    return f"`{re.sub('[`|]', '?', printable(text))}`"
 
 
 def _cell(text: str) -> str:

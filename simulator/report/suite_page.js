@@ -13,10 +13,19 @@ DATA.features.forEach((feature) => feature.rules.forEach((rule) => rule.scenario
     ...scenario.tags.map((tag) => "@" + tag), ...scenario.steps.map((step) => step[0] + " " + texts[step[1]])].join("\n").toLowerCase();
   scenarios.push(scenario);
 })));
-const seen = new Map(); // trace -> the numbers of its texts
+const seen = new Map(); // course -> the numbers of its texts
 function textsOf(trace) {
-  if (!seen.has(trace)) seen.set(trace, new Set(DATA.traces[trace][3].filter((_, index) => index % 4 === 2)));
-  return seen.get(trace);
+  const course = DATA.traces[trace][3];
+  if (!seen.has(course)) seen.set(course, new Set(DATA.courses[course].filter((_, index) => index % 2 === 0).map((event) => DATA.events[event][1])));
+  return seen.get(course);
+}
+function eventsOf(trace) {
+  const course = DATA.courses[DATA.traces[trace][3]], out = [];
+  for (let index = 0, now = 0; index < course.length; index += 2) {
+    now += course[index + 1];
+    out.push([now / 1000, ...DATA.events[course[index]].map((text) => texts[text])]);
+  }
+  return out;
 }
 
 // --- what is known of a scenario ------------------------------------------------------------------------------------
@@ -149,13 +158,12 @@ function drawTraces(scenario, parent) {
   });
   const ended = make("span", "ended", head), place = make("div", "", box);
   function draw(most = MOST_EVENTS) {
-    const [release, , end, events] = DATA.traces[shown[at].trace], functions = DATA.functions[release] || {};
+    const [release, , end] = DATA.traces[shown[at].trace], functions = DATA.functions[release] || {};
     ended.textContent = end;
     buttons.forEach(([name, button]) => button.setAttribute("aria-pressed", String(name === kind)));
     place.replaceChildren();
     const met = new Map(), rows = [];
-    for (let index = 0; index < events.length; index += 4) {
-      const [when, what, text, step] = [events[index], texts[events[index + 1]], texts[events[index + 2]], texts[events[index + 3]]];
+    for (const [when, what, text, step] of eventsOf(shown[at].trace)) {
       if (step) met.set(step, true);
       const reads = what === "sleep" || (what === "request" && text.startsWith("GET "));
       if (kind === "all" || (kind === "log") === (acts[what] === "log") && !reads) rows.push([when, what, text, step, reads]);
@@ -231,7 +239,8 @@ window.addEventListener("afterprint", () => folded.forEach((details) => { detail
 $("title").textContent = DATA.title;
 const recorded = scenarios.filter((scenario) => scenario.recordings.length).length, contained = scenarios.filter((scenario) => inContainer(scenario).length).length;
 $("about").textContent = `What driver-manager does to a node, as ${scenarios.length} scenarios that were run. `
-  + `${recorded} show what a recording of the real program shows too${contained ? `, ${contained} passed on a real image in a container` : ""}.`;
+  + [recorded && `${recorded} show what a recording of the real program shows too`, contained && `${contained} passed on a real image in a container`].filter(Boolean).join("; ")
+  + (recorded || contained ? "." : "");
 for (const run of DATA.runs) {
   const box = make("div", "run card", $("runs")), meter = make("div", "meter");
   make("b", "", box, run.name);

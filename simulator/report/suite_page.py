@@ -1,8 +1,8 @@
 """Results of scenarios as a page: the suite as living documentation.
 
 Feature, rule, scenario and its steps; for each release what driver-manager did, event by event with the upstream function that
-was at work; which recordings show the same, and what a real image did in a container. Texts stand once in a table, traces that
-are equal once, and the page draws what is opened.
+was at work; which recordings show the same, and what a real image did in a container. Texts, events and equal courses of events
+stand once, in tables, so that the suite on every release stays small; the page draws what is opened.
 """
 
 from __future__ import annotations
@@ -42,9 +42,21 @@ class _Table:
         return self.numbers.setdefault(thing, len(self.numbers))
 
 
+class _Tables:
+    """What scenarios share."""
+
+    def __init__(self) -> None:
+        self.texts = _Table()
+        self.events = _Table()
+        """Numbers of three texts: kind, text, step."""
+        self.courses = _Table()
+        self.traces = _Table()
+
+
 def suite_data(results: Sequence[Results]) -> dict[str, Any]:
     """What the page's script draws, and `dmsim report -o json` prints."""
-    texts, traces = _Table(), _Table()
+    tables = _Tables()
+    texts, traces = tables.texts, tables.traces
     scenarios: dict[_Key, dict[str, Any]] = {}
     features: dict[str, dict[str, Any]] = {}
     for index, one in enumerate(results):
@@ -60,25 +72,27 @@ def suite_data(results: Sequence[Results]) -> dict[str, Any]:
                     "outcome": ran.outcome,
                     "done": ran.done,
                     "why": ran.why,
-                    "traces": [traces.number(_trace(traced, texts)) for traced in ran.traces],
+                    "traces": [traces.number(_trace(traced, tables)) for traced in ran.traces],
                 }
             )
-    steps = {(release, text) for release, *_, events in traces.numbers for _, _, _, text in _fours(events)}
-    names = list(texts.numbers)
     return {
         "format": 1,
         "runs": [_run(one) for one in results],
         "releases": list(RELEASES),
         "features": [{**feature, "rules": list(feature["rules"].values())} for feature in features.values()],
-        "texts": names,
-        "traces": [list(trace) for trace in traces.numbers],
-        "functions": _functions({(release, names[number]) for release, number in steps}),
+        "texts": list(texts.numbers),
+        "events": list(tables.events.numbers),
+        "courses": list(tables.courses.numbers),
+        "traces": list(traces.numbers),
+        "functions": _functions(
+            (traced.release, event[3]) for one in results for traced in _traced(one) for event in traced.events
+        ),
         "recorded": RECORDED,
     }
 
 
-def _fours(events: Sequence[Any]) -> Iterable[tuple[Any, int, int, int]]:
-    return zip(*(iter(events),) * 4, strict=True)
+def _traced(one: Results) -> Iterable[Traced]:
+    return (traced for ran in one.scenarios for traced in ran.traces)
 
 
 def _run(one: Results) -> dict[str, Any]:
@@ -127,19 +141,22 @@ def _step(step: Step, texts: _Table) -> list[Any]:
     return out
 
 
-def _trace(traced: Traced, texts: _Table) -> tuple[Any, ...]:
-    """Release, title, end, and the events in one row of fours: time, kind, text, step."""
-    events: list[Any] = []
-    for at, *words in traced.events:
-        events += (int(at) if at == int(at) else at, *(texts.number(word) for word in words))
-    return traced.release, traced.title, traced.ended, tuple(events)
+def _trace(traced: Traced, tables: _Tables) -> tuple[str, str, str, int]:
+    """Release, title, end, and the number of its course: for each event its number, and the milliseconds since the one before."""
+    course, before = [], 0
+    for at, kind, text, step in traced.events:
+        event = tables.texts.number(kind), tables.texts.number(text), tables.texts.number(step)
+        now = round(at * 1000)
+        course += [tables.events.number(event), now - before]
+        before = now
+    return traced.release, traced.title, traced.ended, tables.courses.number(tuple(course))
 
 
 def _functions(steps: Iterable[tuple[str, str]]) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Release -> step -> upstream's name of it, and by how many recordings it is verified."""
     out: dict[str, dict[str, Mapping[str, Any]]] = {}
     counts = verified_counts()
-    for release, step in sorted(steps):
+    for release, step in sorted(set(steps)):
         if step and release in RELEASES:
             found = {"name": upstream_name(resolve(release), step) or step, "recordings": counts[release].get(step, 0)}
             out.setdefault(release, {})[step] = found

@@ -32,7 +32,7 @@ RAN = Ran(
     done=2,
     traces=[Traced("driver-manager", "exit code 0", "v0.10.0", [(0.5, "log", "info: x", "uninstall_driver")])],
 )
-FAILED = replace(RAN, outcome="failed", done=1, why="tests\nE   AssertionError: a | b\nmore")
+FAILED = replace(RAN, file="features/a_b.feature", outcome="failed", done=1, why="tests\nE   AssertionError: a | b\nmore")
 
 
 def write(tmp_path, *lines):
@@ -79,7 +79,7 @@ def test_markdown_tells_runs_failures_and_features():
     assert text.startswith("## driver-manager scenarios: 1 failed\n")
     assert "| each scenario's release, simulated | 1 | 1 | 0 |" in text
     assert "| v0.12.0, i:1 in a container | 1 | 0 | 0 |" in text
-    assert r"| S \[clean\] | v0.10.0 | `features/a.feature:5` | AssertionError: a \| b |" in text
+    assert r"| S \[clean\] | v0.10.0 | `features/a_b.feature:5` | AssertionError: a \| b |" in text
 
 
 def test_markdown_of_a_good_run_says_so():

@@ -108,7 +108,7 @@ def test_filters_links_and_colours(browser, whole):
     browser.wait("document.querySelector('.steps li.failed') !== null")
     assert "a | b" in browser.ask("document.querySelector('.why').textContent")
     link = browser.ask("location.href")
-    assert link.endswith("#features%2Fa.feature%3A3%3Aclean")
+    assert link.endswith("#features%2Fa_b.feature%3A3%3Aclean")
     browser.open(link)
     browser.wait("document.querySelector('.scenario[open]') !== null")
     before = browser.ask("getComputedStyle(document.body).backgroundColor")
