@@ -78,7 +78,7 @@ def test_every_function_is_found():
     found = {function.__code__.co_qualname for function in functions()}
     compiled = {name for _, name, _ in instrumented().code if "<" not in name}
     bodies = {code.co_qualname for code in instrumented().code.values() if not code.co_flags & inspect.CO_OPTIMIZED}
-    assert compiled - bodies - {"concurrent"} <= found
+    assert compiled - bodies <= found
 
 
 def test_what_is_not_noted_exists_and_has_a_reason():
