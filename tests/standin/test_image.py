@@ -290,22 +290,26 @@ def test_the_command(docker_engine, capsys, monkeypatch):
     assert "no Docker engine answers" in capsys.readouterr().err
 
 
-def test_an_image_that_is_built_anew(docker_engine, image):
-    """Leaves none without a name behind."""
-    tag, other = "dmsim-standin-test:anew", image("v0.12.0")
+def test_an_image_that_is_built_anew(docker_engine, tmp_path):
+    """Leaves none without a name behind. Of a copy of the package: other tests compile modules of the package itself meanwhile."""
+    package = tmp_path / "simulator"
+    shutil.copytree(Path(simulator.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    tag, other = "dmsim-standin-test:anew", "dmsim-standin-test:twin"
     try:
-        before = docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag)).id
+        build(docker_engine, "v0.12.0", tag=other, package=package)
+        before = docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag, package=package)).id
         assert before == docker_engine.images.get(other).id
-        first = docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag, without=["force-reinstall"])).id
+        first = docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag, package=package, without=["force-reinstall"])).id
         layers, others = (docker_engine.images.get(name).attrs["RootFS"]["Layers"] for name in (tag, other))
         assert layers[0] == others[0], "the interpreter is there once"
         assert layers[1] != others[1]
-        docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag, without=["busybox-on-path"]))
+        docker_engine.images.get(build(docker_engine, "v0.12.0", tag=tag, package=package, without=["busybox-on-path"]))
         with pytest.raises(docker.errors.ImageNotFound):
             docker_engine.images.get(first)
         assert docker_engine.images.get(other).id == before
     finally:
-        docker_engine.images.remove(tag, force=True)
+        for name in (tag, other):
+            docker_engine.images.remove(name, force=True)
 
 
 def test_a_planted_fault(docker_engine, tmp_path):
