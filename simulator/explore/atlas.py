@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from simulator.explore.branches import Site, instrumented, noting
-from simulator.explore.made_up import Effect
+from simulator.explore.effects import Cordon, Effect
 from simulator.explore.proving import Step, proving
 from simulator.explore.walking import CLIENT_CUTS, START, Cut, Edge, End, Graph, Node, Walker, Whole
 from simulator.explore.witness import world_of
@@ -59,7 +59,7 @@ class OutcomeSoFar(NamedTuple):
 
     labels: str = "as they were"
     plugin_paused: bool = False
-    cordon: str = "as it was"
+    cordon: Cordon = Cordon.AS_IT_WAS
     unloaded: int = 0
     """0: no module of NVIDIA's, 1: modules beside `nvidia`, 2: `nvidia`, which goes last."""
     mounts: frozenset[str] = frozenset()
@@ -81,11 +81,8 @@ class OutcomeSoFar(NamedTuple):
                 return self._replace(labels="restored", plugin_paused=False)
             case Effect("labelled", found):
                 return self._replace(labels=found)
-            case Effect("cordoned"):
-                return self._replace(cordon="left cordoned")
-            case Effect("uncordoned"):
-                own = self.cordon == "left cordoned"
-                return self._replace(cordon="as it was" if own else "foreign cordon lifted")
+            case Effect("cordoned" | "uncordoned"):
+                return self._replace(cordon=self.cordon.after(effect))
             case Effect("unloaded", module):
                 return self if module == "nouveau" else self._replace(unloaded=max(self.unloaded, _UNLOADED.get(module, 1)))
             case Effect("unmounted"):
@@ -104,7 +101,7 @@ class Outcome(NamedTuple):
 
     ends: str
     labels: str
-    cordon: str
+    cordon: Cordon
     modules: str
     mounts: str
     pods: str
@@ -126,7 +123,7 @@ class Outcome(NamedTuple):
         return (
             {"exit 0": 0, "exit 1": 1, "never": 2, "panic": 3}.get(self.ends, 3),
             {"as they were": 0, "restored": 0, "pre-installed": 1, "kubelet plugin left paused": 2, "paused": 3}[self.labels],
-            {"as it was": 0, "foreign cordon lifted": 1, "left cordoned": 2}[self.cordon],
+            {Cordon.AS_IT_WAS: 0, Cordon.LIFTED: 1, Cordon.SET: 2}[self.cordon],
             {"untouched": 0, "gone": 0, "half unloaded": 1}[self.modules],
             {"untouched": 0, "gone": 0, "stay": 1, "half gone": 2}[self.mounts],
             int(self.failed == "something failed"),

@@ -42,7 +42,11 @@ MODULES: Final = (
 """What decides in a run of a Go release once its settings are read and its client is made."""
 UNNOTED: Final = {
     "RateLimiter.reserve": "time: when the bucket has a token again",
+    "RestClient._reserve": "time: how long the bucket makes a request wait",
     "RestClient._throttle": "time: the wait for the bucket, and its line in the log",
+    "RestClient._waited": "time: how long a failure takes to show",
+    "RestClient.do: wait": "time: whether the bucket makes it wait",
+    "RestClient.do: (wait := self._reserve(group, ends))": "time: whether the bucket makes it wait",
     "Connection._take": "connections: is one of them still open?",
     "drive": "time: so often something was waited for",
     "deadline": "time: the earlier of two deadlines",
@@ -53,7 +57,7 @@ UNNOTED: Final = {
     "path_segment_errors": "form: names that cannot be a path's",
     "concurrent": "time: which goroutine wakes first; what each decides is noted",
 }
-"""Functions whose branches are no decisions, and why."""
+"""Functions whose branches are no decisions, and conditions (`function: condition`) that are none; and why."""
 _PREFIX: Final = "_explored_"
 
 Note: TypeAlias = int
@@ -80,16 +84,23 @@ class Instrumented(NamedTuple):
 
     code: dict[tuple[str, str, int], types.CodeType]
     sites: tuple[Site, ...]
+    unnoted: frozenset[str]
+    """Those of `UNNOTED` that were met."""
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, module: str, sites: list[Site]) -> None:
-        self._module, self._sites = module, sites
+    def __init__(self, module: str, sites: list[Site], unnoted: set[str]) -> None:
+        self._module, self._sites, self._unnoted = module, sites, unnoted
         self._names: list[str] = []
 
     def _site(self, node: ast.AST, kind: str, text: str, outcomes: tuple[str, ...]) -> int:
         self._sites.append(Site(self._module, ".".join(self._names), getattr(node, "lineno", 0), kind, text, outcomes))
         return len(self._sites) - 1
+
+    def _is_unnoted(self, name: str) -> bool:
+        if name in UNNOTED:
+            self._unnoted.add(name)
+        return name in UNNOTED
 
     @staticmethod
     def _text(node: ast.AST) -> str:
@@ -105,9 +116,10 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.UnaryOp(ast.Not(), self._asked(test.operand, kind)), test)
         if isinstance(test, ast.BoolOp):
             return ast.copy_location(ast.BoolOp(test.op, [self._asked(value, kind) for value in test.values]), test)
-        if isinstance(test, ast.Constant):
+        text = self._text(test)
+        if isinstance(test, ast.Constant) or self._is_unnoted(f"{'.'.join(self._names)}: {text}"):
             return test
-        site = self._site(test, kind, self._text(test), ("no", "yes"))
+        site = self._site(test, kind, text, ("no", "yes"))
         return ast.copy_location(self._call("asked", ast.Constant(site), self.visit(test)), test)
 
     def _note(self, note: Note, at: ast.AST) -> ast.stmt:
@@ -118,7 +130,7 @@ class _Rewriter(ast.NodeTransformer):
     def _named(self, node: Any) -> Any:
         self._names.append(node.name)
         try:
-            if not isinstance(node, ast.ClassDef) and ".".join(self._names) in UNNOTED:
+            if not isinstance(node, ast.ClassDef) and self._is_unnoted(".".join(self._names)):
                 return node
             return self.generic_visit(node)
         finally:
@@ -193,18 +205,19 @@ class _Rewriter(ast.NodeTransformer):
 def instrumented() -> Instrumented:
     """The code that notes, compiled once."""
     sites: list[Site] = []
+    unnoted: set[str] = set()
     code: dict[tuple[str, str, int], types.CodeType] = {}
     for name in MODULES:
         file = importlib.import_module(name).__file__
         assert file is not None
         source = Path(file).read_text(encoding="utf-8")
-        tree = _Rewriter(name, sites).visit(ast.parse(source))
+        tree = _Rewriter(name, sites, unnoted).visit(ast.parse(source))
         pending: list[types.CodeType] = [compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)]
         while pending:
             one = pending.pop()
             code[file, one.co_qualname, one.co_firstlineno] = one
             pending += [const for const in one.co_consts if isinstance(const, types.CodeType)]
-    return Instrumented(code, tuple(sites))
+    return Instrumented(code, tuple(sites), frozenset(unnoted))
 
 
 def functions() -> Iterator[types.FunctionType]:
@@ -288,7 +301,7 @@ def noting() -> Iterator[Tape]:
     for function in functions():
         plain = function.__code__
         noted = code.get((plain.co_filename, plain.co_qualname, plain.co_firstlineno))
-        if noted is not None and noted.co_freevars == plain.co_freevars:
+        if noted is not None:  # what a decorator has made is not in the source
             changed.append((function, plain))
             function.__code__ = noted
     spaces = [vars(importlib.import_module(name)) for name in MODULES]

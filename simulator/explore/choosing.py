@@ -7,7 +7,7 @@ That is cheap, because a run takes less than a millisecond, and exact, because a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 Answer = TypeVar("Answer")
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 class Choice(NamedTuple):
     """One answer that was chosen: the question, which of its answers (from 0), and of how many."""
 
-    question: str
+    question: Hashable
     answer: int
     of: int
 
@@ -37,7 +37,7 @@ class Chooser:
         """Does the bound hold now?"""
         self.taken: list[Choice] = []
 
-    def choose(self, question: str, answers: Sequence[Answer], *, free: bool = False) -> Answer:
+    def choose(self, question: Hashable, answers: Sequence[Answer], *, free: bool = False) -> Answer:
         """One of the answers, of which there is at least one; that of a question with a single answer is no choice.
 
         A `free` one does not count against the bound.

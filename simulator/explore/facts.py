@@ -80,11 +80,11 @@ class Facts:
     def once(self, question: Key, answers: Sequence[Any], faults: Sequence[Any] = ()) -> Any:
         """One of the answers, or of the faults while there may be one; it does not stay known."""
         if faults and self.look(FAULTS_LEFT):
-            value = self._choose(str(question), (*answers, *faults))
+            value = self._choose(question, (*answers, *faults))
             if value in faults:
                 self.put(FAULTS_LEFT, self.known[FAULTS_LEFT] - 1)
             return value
-        return self._choose(str(question), answers)
+        return self._choose(question, answers)
 
 
 class NotedText(str):

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 from simulator import labels
 from simulator.explore.branches import noting
-from simulator.explore.made_up import Bounds, Effect
+from simulator.explore.effects import Cordon, Effect
+from simulator.explore.made_up import Bounds
 from simulator.explore.walking import Edge, End, Graph, Node, Walker, Whole
 from simulator.explore.witness import world_of
 from simulator.manager.steps import MODULES
@@ -36,8 +37,8 @@ _CLEANUP: Final = "cleanup_on_failure"
 class Progress(NamedTuple):
     """What a path did so far, as far as properties ask for it."""
 
-    cordon: str = ""
-    """What it made of the node's cordon: "cordoned", "lifted", or "" if it is as it was."""
+    cordon: Cordon = Cordon.AS_IT_WAS
+    """What it made of the node's cordon."""
     operands: str = ""
     """What the labels' last patch did: "paused" or "restored"."""
     modules: str = ""
@@ -103,13 +104,13 @@ PROPERTIES: Final = (
     Property(
         "node-left-cordoned",
         "A node that was not cordoned stays cordoned",
-        lambda progress, _end: progress.cordon == "cordoned",
+        lambda progress, _end: progress.cordon is Cordon.SET,
         lambda outcome: _cordon(outcome) == (False, True),
     ),
     Property(
         "foreign-cordon-lifted",
         "A cordon that somebody else set is lifted",
-        lambda progress, _end: progress.cordon == "lifted",
+        lambda progress, _end: progress.cordon is Cordon.LIFTED,
         lambda outcome: _cordon(outcome) == (True, False),
         decided=True,
     ),
@@ -168,10 +169,8 @@ def _is_failure(edge: Edge, levels: set[str]) -> bool:
 
 def _after(progress: Progress, effect: Effect, function: str) -> Progress:
     match effect:
-        case ("cordoned", _):
-            return progress._replace(cordon="" if progress.cordon == "lifted" else "cordoned", stepped=function)
-        case ("uncordoned", _):
-            return progress._replace(cordon="" if progress.cordon == "cordoned" else "lifted", stepped=function)
+        case ("cordoned" | "uncordoned", _):
+            return progress._replace(cordon=progress.cordon.after(effect), stepped=function)
         case ("labelled", what) if what in _PAUSES:
             return progress._replace(operands="paused", stepped=function)
         case ("labelled", "restored"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from simulator import labels
+from simulator.explore.effects import Effect
 from simulator.explore.facts import UNKNOWN, Facts
 from simulator.gocompat import SECOND, Duration, strerror
 from simulator.manager.steps import (
@@ -87,13 +88,6 @@ _REQUEST_FAULTS: Final = (BROKEN, HICCUP, LATER, DROPPED)
 _REASONS: Final = {403: "Forbidden", 404: "NotFound", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}
 
 
-class Effect(NamedTuple):
-    """Something that the run did, or that failed: `what`, and to what."""
-
-    what: str
-    subject: str = ""
-
-
 class MadeUpClock:
     """The Clock port. What never comes is waited for a few times; then time leaps over any time-out there may be."""
 
@@ -166,7 +160,8 @@ class MadeUpHost:
                 raise self._failed(errno.ENOENT, path)
 
     def _root(self) -> Any:
-        return self._facts.ask("driver's root", ("absent", "mounted", "directory", "mounts below"))
+        some_below = ("mounts below",) if self._bounds.modules else ()
+        return self._facts.ask("driver's root", ("absent", "mounted", "directory", *some_below))
 
     def _has_come(self, what: str) -> bool:
         left = self._facts.ask(what, (*range(self._bounds.polls + 1), FOR_EVER))

@@ -19,11 +19,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from simulator.explore.branches import Tape, Way, noting, way
 from simulator.explore.choosing import Chooser, explored
+from simulator.explore.effects import Effect
 from simulator.explore.facts import UNKNOWN, Facts, Key, NotedText
 from simulator.explore.made_up import (
     DEFAULT_BOUNDS,
     Bounds,
-    Effect,
     Failing,
     MadeUpClock,
     MadeUpCluster,

@@ -8,7 +8,8 @@ from functools import lru_cache
 import pytest
 
 from simulator.explore.atlas import Outcome, OutcomeSoFar, atlas, prove, wholes, world_of_witness
-from simulator.explore.made_up import Bounds, Effect
+from simulator.explore.effects import Effect
+from simulator.explore.made_up import Bounds
 from simulator.explore.walking import End, walk
 from simulator.manager.releases import GO_RELEASES, flow
 
@@ -30,6 +31,8 @@ def graph_of(release):
         ([Effect("cordoned")], "cordon", "left cordoned"),
         ([Effect("cordoned"), Effect("uncordoned")], "cordon", "as it was"),
         ([Effect("uncordoned")], "cordon", "foreign cordon lifted"),
+        ([Effect("uncordoned"), Effect("cordoned")], "cordon", "as it was"),
+        ([Effect("uncordoned"), Effect("cordoned"), Effect("uncordoned")], "cordon", "foreign cordon lifted"),
         ([Effect("unloaded", "nvidia_uvm")], "modules", "half unloaded"),
         ([Effect("unloaded", "nvidia_uvm"), Effect("unloaded", "nvidia")], "modules", "gone"),
         ([Effect("unloaded", "nouveau")], "modules", "untouched"),

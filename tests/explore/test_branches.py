@@ -8,12 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.clock import VirtualClock
+from simulator.cluster.fake import FakeCluster
 from simulator.explore.branches import AGAIN, ENDED, LEFT, UNNOTED, functions, instrumented, noting, way
+from simulator.kube.profile import Libraries
+from simulator.kube.rest import BURST, Connection, RestClient, drive
 from simulator.manager.kubernetes import requests_gpu
+from simulator.ports import Request, Server
+from simulator.scenario import load_cluster
 
 SITES = instrumented().sites
 FOR = next(number for number, site in enumerate(SITES) if site.kind == "for")
 WHILE = next(number for number, site in enumerate(SITES) if site.kind == "while")
+
+
+class Silent:
+    """An Output that says nothing."""
+
+    def log(self, level, message):
+        """A line."""
+
+    def stdout(self, text):
+        """Raw text."""
+
+    stderr = stdout
 
 
 def loop(site, iterations, end=ENDED):
@@ -81,8 +99,22 @@ def test_every_function_is_found():
     assert compiled - bodies <= found
 
 
-def test_what_is_not_noted_exists_and_has_a_reason():
+def test_what_is_not_noted_is_there_and_has_a_reason():
     """A renamed function would be noted again."""
-    known = {qualified for _, qualified, _ in instrumented().code}
-    assert known >= set(UNNOTED)
+    assert instrumented().unnoted == set(UNNOTED)
     assert all(UNNOTED.values())
+
+
+def test_whether_a_request_had_to_wait_is_no_decision():
+    """An empty bucket makes the same way as a full one."""
+    clock = VirtualClock()
+    cluster = FakeCluster(load_cluster("container-node", "n"), clock)
+    rest = RestClient(Connection(cluster, clock, Server("http://a", "a")), clock, Silent(), Libraries(), str)
+    with noting() as tape:
+        ways = []
+        for _ in range(BURST + 2):
+            tape.notes = []
+            drive(clock, rest.do("core", Request("GET", "/api/v1/nodes/n")))
+            ways.append(way(tape.notes, 2))
+    assert clock.now > 0
+    assert len(set(ways)) == 1
