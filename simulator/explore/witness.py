@@ -259,7 +259,7 @@ def _faults(failed_at: Mapping[tuple[str, str, str], tuple[int, Failing]]) -> It
             continue  # a budget, a DaemonSet that is not there
         listed = path.endswith("/pods")
         yield Fault(
-            method=f"^{method}$",
+            method=method,
             path=f"^{re.escape(path)}$",
             query=re.escape(selector.replace("=", "%3D")) + "(&|$)" if selector else "^(?!.*labelSelector)" if listed else "",
             skip=before,

@@ -1,7 +1,7 @@
 """`docs/findings/` and its worlds in `fixtures/findings/`: what can go wrong in each Go release, with a witness of each kind.
 
 `python -m simulator.report.findings_page` walks the graphs of all Go releases within `findings.BOUNDS` and writes pages and
-worlds (two minutes). A world is written only where an ordinary run has shown the property.
+worlds (four minutes). A world is written only where an ordinary run has shown the property.
 """
 
 from __future__ import annotations

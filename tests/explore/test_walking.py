@@ -15,6 +15,9 @@ from simulator.explore.proving import Step, follow, proving
 from simulator.explore.walking import START, End, Walker, walk
 from simulator.explore.witness import world_of
 from simulator.manager.releases import GO_RELEASES, flow
+from simulator.runners.simulated import simulate
+from simulator.scenario import load_scenario
+from simulator.writing import world_document, yaml_text
 
 NARROW = Bounds(faults=0, pods=1, polls=0, labels=0, odd_pods=0, modules=1)
 MANY = 200
@@ -76,6 +79,20 @@ def test_an_ordinary_world_takes_the_path_of_the_made_up_one(release):
             prover.take(world_of(run)).steps == tuple(Step(stretch.way, stretch.ends) for stretch in run.stretches) for run in runs
         )
     assert equal >= 0.99 * MANY
+
+
+@pytest.mark.parametrize("release", ["v0.9.0", "v0.12.0"])
+@pytest.mark.slow
+def test_a_witness_can_be_written_and_read(release, tmp_path):
+    """Its world file makes the run that the world makes: whoever gets it can replay it."""
+    path = tmp_path / "world.yaml"
+    for run in drawn(release, Bounds(), 80):
+        world = world_of(run)
+        path.write_text(yaml_text(world_document(world, release=release)))
+        scenario = load_scenario(path)
+        assert scenario.release == release
+        one, other = simulate(world, release), simulate(scenario.world, release)
+        assert (other.exit_code, other.events, other.after) == (one.exit_code, one.events, one.after)
 
 
 def test_a_world_outside_the_bounds_leaves_the_listed_paths():
