@@ -120,9 +120,8 @@ def _bounds(options: argparse.Namespace) -> Bounds | None:
     if options.host is not None or options.world is not None or options.diff is not None:
         raise InputError("", "", "--exhaustive makes its worlds itself", "leave --host, --world and --diff out")
     for name, value in given.items():
-        least = 1 if name == "modules" else 0
-        if value < least:
-            raise InputError("", "", f"--{name.replace('_', '-')} is {value}", f"give {least} or more")
+        if value < 0:
+            raise InputError("", "", f"--{name.replace('_', '-')} is {value}", "give 0 or more")
     return Bounds(**{name: given.get(name, usual) for name, usual, _ in _BOUNDS})
 
 

@@ -21,7 +21,7 @@ _WATCHED: Final = 600.0
 
 
 class Covering(NamedTuple):
-    """Worlds whose runs go through every stretch of a release."""
+    """Worlds made for every stretch of a release. That their ordinary runs go through it is `proving`'s to show."""
 
     worlds: tuple[World, ...]
     stretches: int

@@ -53,7 +53,7 @@ class Bounds:
     faults: int = 1
     """So many requests or system calls fail."""
     pods: int = 2
-    """So many pods that are no operand's, so many operands whose pods do not go at once, and so often an iteration counts."""
+    """So many pods that are no operand's, and so many operands whose pods do not go at once."""
     polls: int = 2
     """So many polls until what is waited for is there."""
     labels: int = 1
@@ -62,6 +62,11 @@ class Bounds:
     """So many of those pods are not what most are: a running pod of a ReplicaSet that has a GPU and goes at once."""
     modules: int = 2
     """So many modules are loaded beside `nvidia`, so many mounts lie below the driver's root."""
+
+    @property
+    def repeats(self) -> int:
+        """So often an iteration counts: as often as there can be pods that make it, and once where there are none."""
+        return max(1, self.pods)
 
 
 DEFAULT_BOUNDS: Final = Bounds()
@@ -95,7 +100,7 @@ class MadeUpClock:
 
     def __init__(self, bounds: Bounds) -> None:
         self.now: Duration = 0
-        self._patience = bounds.polls + bounds.pods
+        self._patience = bounds.polls + bounds.repeats
         self._in_vain: dict[Hashable, int] = {}
         self._is_in_vain = False
 

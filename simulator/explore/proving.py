@@ -38,7 +38,7 @@ class Prover:
         self._flow = cutting(flow, self._cut)
 
     def _cut(self, cut: Cut, _step: str) -> None:
-        self._steps.append(Step(way(self._tape.notes, self._bounds.pods), cut))
+        self._steps.append(Step(way(self._tape.notes, self._bounds.repeats), cut))
         self._tape.notes = []
 
     def take(self, world: World) -> Taken:
@@ -47,7 +47,7 @@ class Prover:
         self._tape.notes = []
         outcome = run(world, self._flow)
         ends = End(outcome.exit_code, panics=bool(outcome.panic))
-        return Taken((*self._steps, Step(way(self._tape.notes, self._bounds.pods), ends)), outcome)
+        return Taken((*self._steps, Step(way(self._tape.notes, self._bounds.repeats), ends)), outcome)
 
 
 @contextmanager

@@ -273,7 +273,7 @@ class Walker:
     def _stretch(self, ends: Cut | End) -> Stretch:
         facts = self._facts
         return Stretch(
-            way(self._tape.notes, self._bounds.pods),
+            way(self._tape.notes, self._bounds.repeats),
             tuple(dict.fromkeys(self._effects)),
             tuple(self._output.lines),
             ends,

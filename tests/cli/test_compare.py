@@ -559,7 +559,7 @@ def test_the_smallest_world_of_a_change_is_written(tmp_path):
         (("v0.9.0", "v0.9.1", "--faults", "0"), "--faults belongs to --exhaustive"),
         (("v0.9.0", "v0.9.1", "--out", "x"), "--out belongs to --exhaustive"),
         (("v0.9.0", "v0.9.1", "--exhaustive", "--odd-pods", "-1"), "--odd-pods is -1"),
-        (("v0.9.0", "v0.9.1", "--exhaustive", "--modules", "0"), "--modules is 0"),
+        (("v0.9.0", "v0.9.1", "--exhaustive", "--modules", "-1"), "--modules is -1"),
         (("v0.9.0", "v0.9.1", "--exhaustive", "--host", HOST_DRIVER), "--exhaustive makes its worlds itself"),
     ],
 )

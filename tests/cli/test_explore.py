@@ -71,6 +71,6 @@ def test_what_cannot_be_explored_is_one_message(capsys, arguments, said):
 def test_a_bound_out_of_range_is_refused(capsys):
     """With the range."""
     with pytest.raises(SystemExit) as ended:
-        main(["explore", "--modules", "0"])
+        main(["explore", "--modules", "7"])
     assert ended.value.code == 2
-    assert '"0" is no number from 1 to 6' in capsys.readouterr().err
+    assert '"7" is no number from 0 to 6' in capsys.readouterr().err

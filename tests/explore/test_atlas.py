@@ -106,3 +106,11 @@ def test_a_witness_of_another_path_is_not_proven(monkeypatch):
     other = world_of_witness(graph, atlas(graph).entries[0].witness)
     monkeypatch.setattr("simulator.explore.atlas.world_of", lambda whole: other)
     assert prove(graph, 20, seed=1).differing
+
+
+def test_the_smallest_bounds_are_walked_and_proven():
+    """Nothing beside what there always is: no module but nvidia, no mount below the driver's root, no pod."""
+    graph = walk(flow("v0.9.0"), Bounds(faults=0, pods=0, polls=0, labels=0, odd_pods=0, modules=0))
+    proof = prove(graph)
+    assert proof.proven > 100
+    assert not proof.differing
