@@ -19,8 +19,8 @@ from typing import Any, Final, NoReturn
 import yaml
 
 from simulator.errors import InputError as InputError  # noqa: PLC0414  # read here by all who read files
-from simulator.errors import nearest as nearest  # noqa: PLC0414
-from simulator.errors import printable as printable  # noqa: PLC0414
+from simulator.errors import nearest as nearest  # noqa: PLC0414  # exported again
+from simulator.errors import printable as printable  # noqa: PLC0414  # exported again
 
 FORMAT: Final = 1
 """The version of the files people write."""

@@ -43,7 +43,7 @@ class FeatureFile(pytest.Module):
         FeatureFile.is_binding = True
         try:
             # Binds into the namespace it is called from. Every path is whole, whatever base pytest-bdd is told of.
-            exec(f"scenarios({str(self.path)!r}, features_base_dir={str(self.path.parent)!r})", namespace)  # noqa: S102
+            exec(f"scenarios({str(self.path)!r}, features_base_dir={str(self.path.parent)!r})", namespace)  # noqa: S102  # our own words
         except (GherkinParseError, NoScenariosFound, UnicodeDecodeError, pytest.UsageError) as error:
             raise self.CollectError(f"{name}: {_told(error)}") from None
         except KeyError as error:

@@ -174,7 +174,7 @@ def test_the_short_way_is_the_walk(path):
     text = "/" + "/".join(path)
     for follow in (True, False):
         assert met(lambda: tree.find(text, root=HOST, follow=follow)) == met(  # noqa: B023  # called at once
-            lambda: tree._walk(base, text, base, follow=follow)[0]  # noqa: B023
+            lambda: tree._walk(base, text, base, follow=follow)[0]  # noqa: B023  # called at once
         )
 
 
