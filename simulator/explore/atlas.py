@@ -22,7 +22,8 @@ from typing import Any, Final, NamedTuple
 from simulator.explore.branches import Site, instrumented, noting
 from simulator.explore.effects import Cordon, Effect
 from simulator.explore.proving import Step, proving
-from simulator.explore.walking import CLIENT_CUTS, START, Cut, Edge, End, Graph, Node, Walker, Whole
+from simulator.explore.stretches import Cut, End
+from simulator.explore.walking import CLIENT_CUTS, HELPER_CUTS, LOOP_CUTS, START, Edge, Graph, Node, Walker, Whole
 from simulator.explore.witness import world_of
 from simulator.manager.releases import Flow
 from simulator.world import World
@@ -201,7 +202,7 @@ class _Reached:
     notes: int = -1
     """Bits of the branch outcomes that all of them hold."""
     cost: int = -1
-    before: tuple[_Reached, Node, Edge] | None = None
+    before: tuple[_Reached, Edge] | None = None
 
 
 @dataclass(slots=True)
@@ -214,21 +215,26 @@ def atlas(graph: Graph) -> Atlas:
     at: dict[Node, dict[OutcomeSoFar, _Reached]] = {graph.root: {OutcomeSoFar(): _Reached(1, 0, 0)}}
     arrived: dict[Outcome, _Arrived] = {}
     for node in reversed(graph.nodes):
-        for edge in node.edges:
-            notes, cost = _bits(edge.way), sum(map(bool, edge.told[len(node.begins) :]))
-            last = edge.log[-1][1].split("\n")[0] if edge.log else "(no line)"
-            for state, here in at.get(node, {}).items():
-                after = state.after(edge.effects)
-                there: _Reached
-                if isinstance(edge.leads_to, End):
-                    there = ended = arrived.setdefault(Outcome.of(edge.leads_to, after), _Arrived())
-                    ended.last[last] += here.walks
-                else:
-                    there = at.setdefault(edge.leads_to, {}).setdefault(after, _Reached())
-                there.walks += here.walks
-                there.notes &= here.notes | notes
-                if there.cost < 0 or here.cost + cost < there.cost:
-                    there.cost, there.before = here.cost + cost, (here, node, edge)
+        states = at.pop(node, {})
+        for exit_, leads_to in node.exits:
+            for summary in exit_.summaries:
+                for state, here in states.items():
+                    after = state.after(summary.effects)
+                    there: _Reached
+                    if isinstance(leads_to, End):
+                        there = ended = arrived.setdefault(Outcome.of(leads_to, after), _Arrived())
+                        for line, ways in summary.last.items():
+                            ended.last[line] += here.walks * ways
+                    else:
+                        there = at.setdefault(leads_to, {}).setdefault(after, _Reached())
+                    there.walks += here.walks * summary.ways
+                    there.notes &= here.notes | summary.notes
+                    cost = here.cost + summary.cheapest.unusual
+                    if there.cost < 0 or cost < there.cost:
+                        there.cost, there.before = (
+                            cost,
+                            (here, Edge(summary.cheapest.stretch, leads_to, node.begins, summary.cheapest.answers)),
+                        )
     everywhere = -1
     for found in arrived.values():
         everywhere &= found.notes
@@ -248,27 +254,15 @@ def _witness(found: _Reached) -> Witness:
     told: list[tuple[int, ...]] = []
     before = found.before
     while before is not None:
-        here, node, edge = before
+        here, edge = before
         before = here.before
         edges.append(edge)
-        told.append(edge.told[len(node.begins) :])
+        told.append(edge.answers)
     return Witness(tuple(reversed(edges)), tuple(answer for part in reversed(told) for answer in part))
-
-
-def _bits(way: Any) -> int:
-    out = 0
-    for note in notes_of(way):
-        out |= 1 << note
-    return out
 
 
 def _notes_in(bits: int) -> Iterator[int]:
     return (note for note in range(bits.bit_length()) if bits >> note & 1)
-
-
-def notes_of(way: Sequence[Any]) -> Iterator[int]:
-    """The branch outcomes of a way that are not inside a loop or a goroutine: twice the site, and 1 for yes."""
-    return (note for note in way if isinstance(note, int))
 
 
 # --- upstream's functions -------------------------------------------------------------------------------------------
@@ -290,7 +284,12 @@ def upstream_function(site: Site) -> str:
 
 def function_of_cut(cut: Cut, flow: Flow) -> str:
     """What upstream calls the function that a stretch begins with."""
-    return "main" if cut == START else _name_of_step(cut[-1], flow)
+    if cut == START:
+        return "main"
+    if cut[-1] not in {*LOOP_CUTS, *HELPER_CUTS}:
+        return _name_of_step(cut[-1], flow)
+    caller, _, about = cut[-2].split(":")
+    return f"{_name_of_step(caller if cut[-1] in LOOP_CUTS else cut[-1], flow)} ({about})"
 
 
 def calls_of_cut(cut: Cut, flow: Flow) -> tuple[str, ...]:
@@ -300,6 +299,8 @@ def calls_of_cut(cut: Cut, flow: Flow) -> tuple[str, ...]:
 
 def file_of_cut(cut: Cut) -> str:
     """Upstream's file with the function that a stretch begins with."""
+    if cut[-1] in HELPER_CUTS:
+        return SOURCES["simulator.kube.drain"]
     return SOURCES["simulator.manager.kubernetes"] if cut[-1] in CLIENT_CUTS else MAIN
 
 

@@ -360,6 +360,11 @@ def way(notes: Sequence[Any], most: int) -> Way:
     return tuple(current)
 
 
+def notes_of(way: Way) -> Iterator[int]:
+    """The branch outcomes of a way that are not inside a loop or a goroutine: twice the site, and 1 for yes."""
+    return (note for note in way if isinstance(note, int))
+
+
 def _counted(iterations: Sequence[Way], what: int, most: int, *, in_order: bool) -> Any:
     if in_order:
         return tuple(one for _, alike in groupby(iterations) for one in islice(alike, most))

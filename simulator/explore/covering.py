@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from simulator.explore.branches import noting
 from simulator.explore.findings import watched
 from simulator.explore.made_up import Bounds
-from simulator.explore.walking import Edge, End, Graph, Node, Stretch, Walker, walk
+from simulator.explore.stretches import End, Stretch
+from simulator.explore.walking import Edge, Graph, Node, Walker, walk
 from simulator.manager.releases import Flow
 from simulator.world import World
 
@@ -30,23 +31,27 @@ class Covering(NamedTuple):
 def covering(flow: Flow, bounds: Bounds, advance: Callable[[], None] = lambda: None) -> Covering:
     """Walk a release and cover it. `advance` hears of each run."""
     graph = walk(flow, bounds, advance)
-    edges = sorted((edge for node in graph.nodes for edge in node.edges), key=lambda edge: len(edge.told), reverse=True)
-    done: set[int] = set()
+    edges = sorted(((node, edge) for node in graph.nodes for edge in node.edges), key=lambda one: len(one[1].told), reverse=True)
+    done: set[tuple[int, int]] = set()
     worlds: dict[str, World] = {}
     with noting() as tape:
         walker = Walker(flow, bounds, tape)
-        for edge in edges:
-            if id(edge) in done:
+        for node, edge in edges:
+            if _name(node, edge) in done:
                 continue
             whole = walker.whole(edge.told)
-            done.add(id(edge))
-            done.update(id(certain) for certain in _certain(graph, whole.stretches))
+            done.add(_name(node, edge))
+            done.update(_certain(graph, whole.stretches))
             world = watched(whole, _WATCHED)
             worlds.setdefault(repr(world), world)
     return Covering(tuple(worlds.values()), len(edges))
 
 
-def _certain(graph: Graph, stretches: Sequence[Stretch]) -> Iterator[Edge]:
+def _name(node: Node, edge: Edge) -> tuple[int, int]:
+    return node.number, id(edge.stretch)
+
+
+def _certain(graph: Graph, stretches: Sequence[Stretch]) -> Iterator[tuple[int, int]]:
     """The edges that a run surely went along: at each stretch those that fit, if it is one."""
     nodes: set[Node] = {graph.root}
     fitting: list[list[tuple[Node, Edge]]] = []
@@ -58,7 +63,7 @@ def _certain(graph: Graph, stretches: Sequence[Stretch]) -> Iterator[Edge]:
     for fits in reversed(fitting):
         kept = [(node, edge) for node, edge in fits if alive is None or edge.leads_to in alive]
         if len(kept) == 1:
-            yield kept[0][1]
+            yield _name(*kept[0])
         alive = {node for node, _ in kept}
 
 

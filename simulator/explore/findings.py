@@ -17,7 +17,8 @@ from simulator import labels
 from simulator.explore.branches import noting
 from simulator.explore.effects import Cordon, Effect
 from simulator.explore.made_up import Bounds
-from simulator.explore.walking import Edge, End, Graph, Node, Walker, Whole
+from simulator.explore.stretches import End
+from simulator.explore.walking import Edge, Graph, Node, Walker, Whole, step_of
 from simulator.explore.witness import world_of
 from simulator.manager.steps import MODULES
 from simulator.runners.simulated import run
@@ -214,7 +215,7 @@ def _kind(one: Property, progress: Progress, node: Node, end: End) -> Kind:
 
 def _function(node: Node) -> str:
     """The function in which a stretch begins."""
-    return node.cut[-1] if len(node.cut) > 1 else _BEGINNING
+    return step_of(node.cut) if len(node.cut) > 1 else _BEGINNING
 
 
 def _searched(graph: Graph) -> Iterator[tuple[Progress, Node, End, _Reached]]:
@@ -230,7 +231,7 @@ def _searched(graph: Graph) -> Iterator[tuple[Progress, Node, End, _Reached]]:
         seen.add((node.number, progress))
         for edge in node.edges:
             after = advanced(progress, node, edge)
-            cost = unusual + sum(map(bool, edge.told[len(node.begins) :]))
+            cost = unusual + sum(map(bool, edge.answers))
             reached = _Reached(node, edge, before)
             if isinstance(edge.leads_to, End):
                 ends.append((cost, length, next(order), after, node, edge.leads_to, reached))
@@ -244,7 +245,7 @@ def answers(last: _Reached | None) -> tuple[int, ...]:
     """What a run has to be told to go along a path."""
     parts: list[tuple[int, ...]] = []
     while last is not None:
-        parts.append(last.edge.told[len(last.node.begins) :])
+        parts.append(last.edge.answers)
         last = last.before
     return tuple(answer for part in reversed(parts) for answer in part)
 

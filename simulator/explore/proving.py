@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from simulator.explore.branches import Tape, Way, noting, way
 from simulator.explore.made_up import Bounds
-from simulator.explore.walking import Cut, End, Graph, Node, cutting
+from simulator.explore.stretches import Cut, End
+from simulator.explore.walking import Graph, Node, cutting
 from simulator.manager.releases import Flow
 from simulator.runners.simulated import run
 from simulator.trace import Outcome
@@ -61,15 +62,16 @@ def follow(graph: Graph, steps: Sequence[Step]) -> int:
     """How many stretches of a path are on a listed one; all of them, if it is listed itself."""
     nodes: set[Node] = {graph.root}
     for count, step in enumerate(steps):
-        if isinstance(step.ends, End):
-            found = any(edge.way == step.way and edge.leads_to == step.ends for node in nodes for edge in node.edges)
-            return count + found
-        nodes = {
-            edge.leads_to
-            for node in nodes
-            for edge in node.edges
-            if isinstance(edge.leads_to, Node) and edge.leads_to.cut == step.ends and edge.way == step.way
+        led = {
+            leads_to for node in nodes for exit_, leads_to in node.exits if _place(leads_to) == step.ends and step.way in exit_.ways
         }
+        if isinstance(step.ends, End):
+            return count + bool(led)
+        nodes = {there for there in led if isinstance(there, Node)}
         if not nodes:
             return count
     return len(steps)
+
+
+def _place(leads_to: Node | End) -> Cut | End:
+    return leads_to.cut if isinstance(leads_to, Node) else leads_to

@@ -13,14 +13,14 @@ nothing but its answers. Time is left out: no branch that counts here depends on
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from simulator.explore.branches import Tape, Way, noting, way
-from simulator.explore.choosing import Chooser, explored
+from simulator.explore.choosing import Chooser
 from simulator.explore.effects import Effect
-from simulator.explore.facts import UNKNOWN, Facts, Key, NotedText
+from simulator.explore.facts import FAULTS_LEFT, UNKNOWN, ByFacts, Event, Facts, Key, NotedText
 from simulator.explore.made_up import (
     DEFAULT_BOUNDS,
     Bounds,
@@ -31,8 +31,10 @@ from simulator.explore.made_up import (
     MadeUpSettings,
     MadeUpVariables,
 )
+from simulator.explore.stretches import Cut, End, Exit, Stretch, Stretches, Told
 from simulator.gocompat import GoError, GoPanic
 from simulator.kube.clientset import Clientset
+from simulator.kube.drain import Helper
 from simulator.kube.rest import Connection, RestClient
 from simulator.manager.log import Log
 from simulator.manager.program import FAILURE, PANIC
@@ -64,39 +66,55 @@ CUTS: Final = (
     "unload_nouveau",
 )
 """Methods of the steps at whose beginning a run is cut. None of them is called in a loop."""
+LOOP_CUTS: Final = ("wait_for_operand",)
+"""The same, called in a loop: the place names what it is called with, which tells the iterations apart."""
 CLIENT_CUTS: Final = ("cordon_node", "uncordon_node")
 """The same, of the client's."""
+HELPER_CUTS: Final = ("delete_or_evict_pods",)
+"""The same, of the drain helper's that the client makes: the place names the pods that it is to make go."""
+_HELPERS: Final = ("node_helper", "gpu_pod_helper")
+"""Methods of the client that make one."""
+_STEPS: Final = frozenset((*CUTS, *CLIENT_CUTS))
 _SERVER: Final = Server("https://10.96.0.1:443", "10.96.0.1:443")
 _STAMP: Final = "0101 00:00:00.000000       1"
 
-Cut: TypeAlias = "tuple[str, ...]"
-"""Where a stretch begins: the calls that lead there, `function:line` from the outermost to the innermost."""
 START: Final[Cut] = ("main",)
 _TO_THE_END: Final = sys.maxsize
-
-
-class End(NamedTuple):
-    """How a run ends. `exit_code` is None where it never does."""
-
-    exit_code: int | None
-    panics: bool = False
 
 
 class _Reached(BaseException):
     """The stretch is over: the next cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A stretch, and where it leads."""
+class Edge(NamedTuple):
+    """A stretch from a node, and where it leads."""
 
-    way: Way
-    effects: tuple[Effect, ...]
-    log: tuple[tuple[str, str], ...]
-    """The lines it logs: level, message."""
+    stretch: Stretch
     leads_to: Node | End
-    told: tuple[int, ...]
-    """The shortest answers found that lead from the run's beginning through it."""
+    begins: tuple[int, ...]
+    """The answers that lead to the node."""
+    answers: tuple[int, ...]
+    """The shortest answers found that lead on through it."""
+
+    @property
+    def way(self) -> Way:
+        """The way through it."""
+        return self.stretch.way
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What it does."""
+        return self.stretch.effects
+
+    @property
+    def log(self) -> tuple[tuple[str, str], ...]:
+        """The lines it logs: level, message."""
+        return self.stretch.log
+
+    @property
+    def told(self) -> tuple[int, ...]:
+        """Answers that lead from the run's beginning through it."""
+        return (*self.begins, *self.answers)
 
 
 @dataclass(slots=True, eq=False)
@@ -104,23 +122,20 @@ class Node:
     """A cut, with what is known there as far as it matters."""
 
     cut: Cut
-    depends_on: Mapping[Key, Any] = field(default_factory=dict)
-    edges: tuple[Edge, ...] = ()
+    begins: tuple[int, ...]
+    """The answers that first led there."""
+    depends_on: frozenset[Key] = frozenset()
+    """The facts that matter there, or later."""
+    exits: tuple[tuple[Exit, Node | End], ...] = ()
+    """Where its stretches lead: one exit for each place."""
     number: int = -1
-    begins: tuple[int, ...] = ()
-    """The answers that first led there: those with which what its edges are told begins."""
 
-
-class Stretch(NamedTuple):
-    """One stretch of one run."""
-
-    way: Way
-    effects: tuple[Effect, ...]
-    log: tuple[tuple[str, str], ...]
-    ends: Cut | End
-    known: Mapping[Key, Any]
-    looked_at: Mapping[Key, Any]
-    changed: frozenset[Key]
+    @property
+    def edges(self) -> Iterator[Edge]:
+        """Its stretches, one by one."""
+        for exit_, leads_to in self.exits:
+            for stretch, answers in exit_.told:
+                yield Edge(stretch, leads_to, self.begins, answers)
 
 
 class Whole(NamedTuple):
@@ -131,15 +146,21 @@ class Whole(NamedTuple):
     failed_at: Mapping[tuple[str, str, str], tuple[int, Failing]]
 
 
-def cut_of(innermost: str, frame: Any) -> Cut:
-    """Where in the model a frame is: its calls among the steps, outermost first."""
+def cut_of(innermost: str, frame: Any, about: str = "") -> Cut:
+    """Where in the model a frame is: its calls among the steps, outermost first. `about`: what the innermost is called with."""
     calls = [innermost]
     while frame is not None:
         code = frame.f_code
         if "/manager/" in code.co_filename and not code.co_filename.endswith("program.py"):
-            calls.append(f"{code.co_qualname.rpartition('.')[2]}:{frame.f_lineno}")
+            calls.append(f"{code.co_qualname.rpartition('.')[2]}:{frame.f_lineno}{about}")
+            about = ""
         frame = frame.f_back
     return tuple(reversed(calls))
+
+
+def step_of(cut: Cut) -> str:
+    """The function of `CUTS` or `CLIENT_CUTS` that a stretch begins in."""
+    return next((name for call in reversed(cut) if (name := call.partition(":")[0]) in _STEPS), cut[-1])
 
 
 def cutting(flow: Flow, on_cut: Callable[[Cut, str], None]) -> Flow:
@@ -152,8 +173,35 @@ def cutting(flow: Flow, on_cut: Callable[[Cut, str], None]) -> Flow:
 
         return method
 
+    def wrapped_in_loop(name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Any, item: Any) -> Any:
+            on_cut(cut_of(name, sys._getframe(1), f":{item.name}"), name)  # the calls that lead here are the place
+            return inner(self, item)
+
+        return method
+
+    def making(inner: Callable[..., Helper]) -> Callable[..., Helper]:
+        def method(self: Any, options: Any) -> Helper:
+            made = inner(self, options)
+            made.__class__ = helper
+            return made
+
+        return method
+
+    def wrapped_of_helper(name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Any, pods: Sequence[Any]) -> Any:
+            names = " ".join([pod["metadata"]["name"] for pod in pods])
+            on_cut(cut_of(name, sys._getframe(1), f":{names or 'no pod'}"), name)  # the calls that lead here are the place
+            return inner(self, pods)
+
+        return method
+
+    of_helper = {name: wrapped_of_helper(name, getattr(Helper, name)) for name in HELPER_CUTS}
+    helper = type(Helper.__name__, (Helper,), {"__slots__": (), **of_helper})
     steps = {name: wrapped(name, getattr(flow.steps, name)) for name in CUTS if hasattr(flow.steps, name)}
+    steps |= {name: wrapped_in_loop(name, getattr(flow.steps, name)) for name in LOOP_CUTS}
     client = {name: wrapped(name, getattr(flow.client, name)) for name in CLIENT_CUTS}
+    client |= {name: making(getattr(flow.client, name)) for name in _HELPERS}
     return flow._replace(
         steps=type(flow.steps.__name__, (flow.steps,), steps), client=type(flow.client.__name__, (flow.client,), client)
     )
@@ -227,17 +275,20 @@ class Walker:
         self._depth = 0
         self._cut_at: Cut = START
         self._listen: Callable[[Stretch], None] | None = None
+        self._known: Mapping[Key, Any] | None = None
 
     def _cut(self, cut: Cut, step: str) -> None:
         self._passed += 1
         if self._passed > self._depth:
             self._cut_at = cut
             raise _Reached
-        self._cluster.step = step
+        if step in _STEPS:
+            self._cluster.step = step
         if self._listen is not None:
             self._listen(self._stretch(cut))
             self._begin()
         if self._passed == self._depth:
+            assert self._known is None or self._facts.known == self._known, cut
             self._begin()
 
     def _begin(self) -> None:
@@ -246,10 +297,10 @@ class Walker:
         self._effects.clear()
         self._output.lines = []
 
-    def run(self, chooser: Chooser, depth: int) -> Stretch:
-        """The stretch after `depth` cuts of the run that the chooser decides."""
+    def run(self, chooser: Chooser, depth: int, known: Mapping[Key, Any] | None = None) -> Stretch:
+        """The stretch after `depth` cuts of the run that the chooser decides. `known`: what has to be known there."""
         self.runs += 1
-        self._passed, self._depth = 0, depth
+        self._passed, self._depth, self._known = 0, depth, known
         self._facts = facts = Facts(chooser, self._bounds.faults)
         self._effects: list[Effect] = []
         self._output = Output()
@@ -270,6 +321,11 @@ class Walker:
             ends = End(None)
         return self._stretch(ends)
 
+    @property
+    def events(self) -> Sequence[Event]:
+        """What the stretch that was run last depends on."""
+        return self._facts.events
+
     def _stretch(self, ends: Cut | End) -> Stretch:
         facts = self._facts
         return Stretch(
@@ -277,9 +333,9 @@ class Walker:
             tuple(dict.fromkeys(self._effects)),
             tuple(self._output.lines),
             ends,
-            facts.known,
-            facts.looked_at,
+            frozenset(facts.looked_at),
             facts.changed,
+            tuple(self._tape.notes),
         )
 
     def whole(self, told: Sequence[int]) -> Whole:
@@ -313,26 +369,6 @@ class Walker:
         return End(0)
 
 
-@dataclass(slots=True)
-class _Known:
-    """The nodes of one cut: for each set of facts that one looks at, their values -> the node."""
-
-    by_facts: dict[tuple[Key, ...], dict[tuple[Any, ...], Node]] = field(default_factory=dict)
-
-    def find(self, known: Mapping[Key, Any]) -> Node | None:
-        """A node that goes on as these facts have it."""
-        for keys, nodes in self.by_facts.items():
-            node = nodes.get(tuple([known.get(key, UNKNOWN) for key in keys]))
-            if node is not None:
-                return node
-        return None
-
-    def add(self, node: Node) -> None:
-        """A node that is walked."""
-        keys = tuple(node.depends_on)
-        self.by_facts.setdefault(keys, {})[tuple(node.depends_on.values())] = node
-
-
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Every path of a flow within the bounds."""
@@ -345,39 +381,65 @@ class Graph:
     runs: int
     """So many runs it took."""
 
+    @property
+    def stretches(self) -> int:
+        """So many stretches lead on from its nodes."""
+        return sum(len(exit_.told) for node in self.nodes for exit_, _ in node.exits)
+
 
 def walk(flow: Flow, bounds: Bounds = DEFAULT_BOUNDS, advance: Callable[[], None] = lambda: None) -> Graph:
-    """Walk every path of a Go release within the bounds. `advance` hears of each run."""
-    known: dict[Cut, _Known] = {}
-    nodes: list[Node] = []
+    """Walk every path of a Go release within the bounds. `advance` hears of each node."""
     with noting() as tape:
-        walker = Walker(flow, bounds, tape)
+        walking = _Walking(Walker(flow, bounds, tape), advance)
+        root = walking.visit(START, {FAULTS_LEFT: bounds.faults}, (), 0)
+    return Graph(flow, bounds, root, tuple(walking.nodes), walking.walker.runs)
 
-        def visit(cut: Cut, prefix: tuple[int, ...], depth: int) -> Node:
-            node = Node(cut, begins=prefix)
-            edges: dict[tuple[Any, ...], Edge] = {}
-            depends_on: dict[Key, Any] = {}
-            for told, stretch in explored(lambda chooser: walker.run(chooser, depth), prefix=prefix):
-                advance()
-                depends_on |= stretch.looked_at
-                leads_to: Node | End
-                if isinstance(stretch.ends, End):
-                    leads_to = stretch.ends
-                else:
-                    there = known.setdefault(stretch.ends, _Known())
-                    leads_to = there.find(stretch.known) or visit(stretch.ends, told, depth + 1)
-                    for key, value in leads_to.depends_on.items():
-                        if key not in stretch.changed:
-                            depends_on.setdefault(key, value)
-                target = leads_to if isinstance(leads_to, End) else id(leads_to)
-                key = (stretch.way, stretch.effects, target)
-                if key not in edges or len(told) < len(edges[key].told):
-                    edges[key] = Edge(stretch.way, stretch.effects, stretch.log, leads_to, told)
-            node.edges, node.depends_on = tuple(edges.values()), depends_on
-            node.number = len(nodes)
-            nodes.append(node)
-            known.setdefault(cut, _Known()).add(node)
-            return node
 
-        root = visit(START, (), 0)
-    return Graph(flow, bounds, root, tuple(nodes), walker.runs)
+class _Walking:
+    """A walk: what is known of its cuts."""
+
+    def __init__(self, walker: Walker, advance: Callable[[], None]) -> None:
+        self.walker, self._advance = walker, advance
+        self.nodes: list[Node] = []
+        self._stretches: dict[Cut, Stretches] = {}
+        self._nodes: dict[Cut, ByFacts[Node]] = {}
+        self._matters: dict[Cut | End, frozenset[Key]] = {}
+        """At each cut the facts that one of its nodes depends on: as far as the walk has come."""
+        self._sets: dict[frozenset[Key], frozenset[Key]] = {}
+        """Each set of facts, once."""
+
+    def visit(self, cut: Cut, known: Mapping[Key, Any], begins: tuple[int, ...], depth: int) -> Node:
+        """Walk on from a cut to which these answers lead, after `depth` others."""
+
+        def run(told: Sequence[int]) -> tuple[Sequence[Event], Stretch]:
+            stretch = self.walker.run(Chooser((*begins, *told)), depth, known)
+            return self.walker.events, stretch
+
+        fan = self._stretches.setdefault(cut, Stretches()).fan(known, run)
+        exits: tuple[Exit, ...] = ()
+        while exits is not (now := fan.exits(self._matters)):  # more may matter after one of them was followed
+            exits = now
+            leads_to = [self._follow(exit_.first, known, begins, depth) for exit_ in exits]
+        node = Node(cut, begins)
+        depends_on = set(fan.looked_at)
+        places: dict[Any, list[int]] = {}
+        for number, (exit_, there) in enumerate(zip(exits, leads_to, strict=True)):
+            places.setdefault(there, []).append(number)
+            if isinstance(there, Node):
+                depends_on |= there.depends_on - exit_.changes
+        node.exits = tuple([(fan.joined(tuple(numbers)), there) for there, numbers in places.items()])
+        node.depends_on = self._sets.setdefault(frozenset(depends_on), frozenset(depends_on))
+        node.number = len(self.nodes)
+        self.nodes.append(node)
+        self._advance()
+        self._nodes.setdefault(cut, ByFacts()).add({key: known.get(key, UNKNOWN) for key in depends_on}, node)
+        self._matters[cut] = self._matters.get(cut, frozenset()) | depends_on
+        return node
+
+    def _follow(self, told: Told, known: Mapping[Key, Any], begins: tuple[int, ...], depth: int) -> Node | End:
+        stretch = told.stretch
+        if isinstance(stretch.ends, End):
+            return stretch.ends
+        known = {**known, **stretch.changed}
+        node = self._nodes.setdefault(stretch.ends, ByFacts()).find(known)
+        return node if node is not None else self.visit(stretch.ends, known, (*begins, *told.answers), depth + 1)

@@ -43,7 +43,7 @@ def atlas_document(found: Atlas, text: str) -> dict[str, Any]:
         "bounds": dataclasses.asdict(graph.bounds),
         "runs": graph.runs,
         "nodes": len(graph.nodes),
-        "edges": sum(len(node.edges) for node in graph.nodes),
+        "edges": graph.stretches,
         "walks": found.walks,
         "outcomes": [entry_document(found, entry) for entry in entries_with(found, text)],
     }

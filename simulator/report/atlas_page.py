@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from simulator.explore.atlas import Atlas, Outcome, calls_of_cut, decision_of, file_of_cut, function_of_cut, notes_of
-from simulator.explore.walking import Cut, End
+from simulator.explore.atlas import Atlas, Outcome, calls_of_cut, decision_of, file_of_cut, function_of_cut
+from simulator.explore.branches import notes_of
+from simulator.explore.stretches import Cut, End
 from simulator.report.atlas import entry_document
 from simulator.report.page import make_page, part
 

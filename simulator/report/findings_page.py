@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 from simulator.explore.findings import BOUNDS, PROPERTIES, Finding, Found, Kind, Property, findings
 from simulator.explore.label_values import CLASSES, results
-from simulator.explore.walking import End, walk
+from simulator.explore.stretches import End
+from simulator.explore.walking import walk
 from simulator.manager.kubernetes import KubeClient
 from simulator.manager.releases import GO_RELEASES, flow
 from simulator.report.comparison_markdown import table

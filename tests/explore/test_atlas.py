@@ -10,7 +10,8 @@ import pytest
 from simulator.explore.atlas import Outcome, OutcomeSoFar, atlas, prove, wholes, world_of_witness
 from simulator.explore.effects import Effect
 from simulator.explore.made_up import Bounds
-from simulator.explore.walking import End, walk
+from simulator.explore.stretches import End
+from simulator.explore.walking import walk
 from simulator.manager.releases import GO_RELEASES, flow
 
 NARROW = Bounds(faults=0, pods=0, polls=0, labels=0, odd_pods=0, modules=1)
