@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from simulator.explore.branches import Site, instrumented, noting
 from simulator.explore.effects import Cordon, Effect
-from simulator.explore.proving import Step, proving
+from simulator.explore.proving import proving, steps_of
 from simulator.explore.stretches import Cut, End
 from simulator.explore.walking import CLIENT_CUTS, HELPER_CUTS, LOOP_CUTS, START, Edge, Graph, Node, Walker, Whole
 from simulator.explore.witness import world_of
@@ -349,8 +349,7 @@ def prove(graph: Graph, many: int | None = None, seed: int = 0, advance: Callabl
         told_runs = wholes(graph, some)
         with proving(graph.flow, graph.bounds) as prover:
             for told, whole in zip(some, told_runs, strict=True):
-                wanted = tuple(Step(stretch.way, stretch.ends) for stretch in whole.stretches)
-                if prover.take(world_of(whole)).steps != wanted:
+                if prover.take(world_of(whole)).steps != steps_of(whole):
                     differing.append(told)
                 advance()
     return Proof(len(drawn) - len(differing), tuple(differing))

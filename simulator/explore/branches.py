@@ -58,6 +58,8 @@ UNNOTED: Final = {
     "concurrent": "time: which goroutine wakes first; what each decides is noted",
 }
 """Functions whose branches are no decisions, and conditions (`function: condition`) that are none; and why."""
+_ROWS: Final = ("list_modules", "recursive_unmount")
+"""Functions whose loops are over rows and mounts: how many are alike decides nothing."""
 _PREFIX: Final = "_explored_"
 
 Note: TypeAlias = int
@@ -270,24 +272,35 @@ class Tape:
         finally:
             self.notes.append(-3 * site - end)
 
+    @contextmanager
+    def _on(self, notes: list[Any]) -> Iterator[None]:
+        outer, self.notes = self.notes, notes
+        try:
+            yield
+        finally:
+            self.notes = outer
+
     def concurrent(self, clock: Clock, works: Sequence[Waiting[Any]]) -> Waiting[list[Any]]:
         """`kube.waiting.concurrent`: what each of the works notes stays together, and their order does not count."""
         tapes: list[list[Any]] = [[] for _ in works]
 
         def taped(work: Waiting[Any], own: list[Any]) -> Waiting[Any]:
-            while True:
-                outer, self.notes = self.notes, own
-                try:
-                    pause = next(work)
-                except StopIteration as stop:
-                    return stop.value
-                finally:
-                    self.notes = outer
-                yield pause
+            try:
+                while True:
+                    with self._on(own):
+                        try:
+                            pause = next(work)
+                        except StopIteration as stop:
+                            return stop.value
+                    yield pause
+            finally:  # somebody stopped watching: what is left of it notes so on its own tape
+                with self._on(own):
+                    work.close()
 
-        errors = yield from concurrent(clock, [taped(work, own) for work, own in zip(works, tapes, strict=True)])
-        self.notes.append(tuple(tapes))
-        return errors
+        try:
+            return (yield from concurrent(clock, [taped(work, own) for work, own in zip(works, tapes, strict=True)]))
+        finally:  # also where one of them panics
+            self.notes.append(tuple(tapes))
 
 
 @contextmanager
@@ -319,26 +332,41 @@ def noting() -> Iterator[Tape]:
                 del space[_PREFIX + name]
 
 
-def way(notes: Sequence[Any], most: int) -> Way:
+class _Loop(NamedTuple):
+    """A loop in notes: its site, what became of it, its iterations."""
+
+    site: int
+    what: int
+    iterations: list[list[Any]]
+
+
+def way(notes: Sequence[Any], most: int, *, endless: bool = False) -> Way:
     """Notes as they are compared.
 
     Iterations of a loop that came to its end are a multiset, each of which counts `most` times at the most; of one that was
-    left they are a sequence. The rounds of a `while` that are alike, one after the other, count `most` times too.
+    left they are a sequence. The rounds of a `while` that are alike, one after the other, count `most` times too, rows of a
+    table and mounts once. Of an `endless` run the round in which somebody stopped watching does not count.
     """
-    sites = instrumented().sites
+    parsed = _parsed(notes)
+    if endless:
+        _trim(parsed)
+    return _compared(parsed, most)
+
+
+def _parsed(notes: Sequence[Any]) -> list[Any]:
+    """Notes with their loops put together; goroutines are a tuple of such lists."""
     current: list[Any] = []
-    open_loops: list[tuple[int, list[Any], list[Way]]] = []
+    open_loops: list[tuple[int, list[Any], list[list[Any]]]] = []
 
     def close(what: int) -> None:
         nonlocal current
         site, outer, iterations = open_loops.pop()
-        iterations.append(tuple(current))
-        outer.append((site, what, _counted(iterations, what, most, in_order=sites[site].kind == "while")))
+        outer.append(_Loop(site, what, [*iterations, current]))
         current = outer
 
     for note in notes:
         if isinstance(note, tuple):
-            current.append(("goroutines", _multiset([way(tape, most) for tape in note], most)))
+            current.append(tuple([_parsed(tape) for tape in note]))
         elif note >= 0:
             current.append(note)
         else:
@@ -346,7 +374,7 @@ def way(notes: Sequence[Any], most: int) -> Way:
             what += 1
             if open_loops and open_loops[-1][0] == site:
                 if what == AGAIN:
-                    open_loops[-1][2].append(tuple(current))
+                    open_loops[-1][2].append(current)
                     current = []
                 else:
                     close(what)
@@ -354,10 +382,38 @@ def way(notes: Sequence[Any], most: int) -> Way:
                 open_loops.append((site, current, []))
                 current = []
             else:
-                current.append((site, what, ()))
+                current.append(_Loop(site, what, []))
     while open_loops:
         close(LEFT)
-    return tuple(current)
+    return current
+
+
+def _trim(parsed: list[Any]) -> None:
+    """Take away the last iteration of the loop, or of the goroutines' loops, that a run was in when it was stopped."""
+    match parsed[-1] if parsed else None:
+        case _Loop(site, _, iterations):
+            parsed[-1] = _Loop(site, LEFT, iterations[:-1])
+        case int() | None:
+            pass
+        case tapes:
+            for tape in tapes:
+                _trim(tape)
+
+
+def _compared(parsed: Sequence[Any], most: int) -> Way:
+    out: list[Any] = []
+    sites = instrumented().sites
+    for item in parsed:
+        if isinstance(item, _Loop):
+            site = sites[item.site]
+            ways = [_compared(iteration, most) for iteration in item.iterations]
+            often = 1 if site.function in _ROWS else most
+            out.append((item.site, item.what, _counted(ways, item.what, often, in_order=site.kind == "while")))
+        elif isinstance(item, tuple):
+            out.append(("goroutines", _multiset([_compared(tape, most) for tape in item], most)))
+        else:
+            out.append(item)
+    return tuple(out)
 
 
 def notes_of(way: Way) -> Iterator[int]:

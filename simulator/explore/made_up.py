@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from simulator import labels
+from simulator.cluster.objects import DROP, REFUSE
+from simulator.cluster.objects import TIMEOUT as NO_ANSWER
 from simulator.explore.effects import Effect
 from simulator.explore.facts import UNKNOWN, Facts
 from simulator.gocompat import SECOND, Duration, strerror
@@ -26,7 +28,16 @@ from simulator.manager.steps import (
 )
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST, DRIVER_CONFIG_STATE_FILE
 from simulator.manager.v0_12_0 import DRA_DRIVER
-from simulator.ports import CommandNotFound, ConnectionDropped, ProcessResult, Request, Response, Stopped
+from simulator.ports import (
+    CommandNotFound,
+    ConnectionDropped,
+    ConnectionRefused,
+    ConnectionTimedOut,
+    ProcessResult,
+    Request,
+    Response,
+    Stopped,
+)
 
 NODE_NAME: Final = "gpu-1"
 OPERATOR_NAMESPACE: Final = "gpu-operator"
@@ -73,9 +84,9 @@ DEFAULT_BOUNDS: Final = Bounds()
 
 
 class Failing(NamedTuple):
-    """A request fails: with a status (0: the connection is dropped), once or from now on, with Retry-After or without."""
+    """A request fails: with a status or without an answer, once or from now on, with Retry-After or without."""
 
-    status: int
+    status: int | str
     for_ever: bool
     retry_after: int | None = None
     cause: str = ""
@@ -84,13 +95,29 @@ class Failing(NamedTuple):
 BROKEN: Final = Failing(500, for_ever=True)
 HICCUP: Final = Failing(500, for_ever=False)
 LATER: Final = Failing(503, for_ever=False, retry_after=1)
-DROPPED: Final = Failing(0, for_ever=True)
+DROPPED: Final = Failing(DROP, for_ever=True)
+DROPPED_ONCE: Final = Failing(DROP, for_ever=False)
+REFUSED: Final = Failing(REFUSE, for_ever=True)
+TIMED_OUT: Final = Failing(NO_ANSWER, for_ever=True)
+WRONG: Final = Failing(400, for_ever=True)
+FORBIDDEN: Final = Failing(403, for_ever=True)
 MISSING: Final = Failing(404, for_ever=True)
 BLOCKED: Final = Failing(429, for_ever=True)
 BLOCKED_ONCE: Final = Failing(429, for_ever=False)
 TERMINATING: Final = Failing(403, for_ever=True, cause="NamespaceTerminating")
-_REQUEST_FAULTS: Final = (BROKEN, HICCUP, LATER, DROPPED)
-_REASONS: Final = {403: "Forbidden", 404: "NotFound", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}
+_REQUEST_FAULTS: Final = (BROKEN, HICCUP, LATER, DROPPED, FORBIDDEN)
+_FIRST_FAULTS: Final = (DROPPED_ONCE, REFUSED, TIMED_OUT)
+"""How the connection can fail matters at the first attempt, and at the next: the client is the same for all requests."""
+_EARLY: Final = 2
+_UNANSWERED: Final = {DROP: ConnectionDropped, REFUSE: ConnectionRefused, NO_ANSWER: ConnectionTimedOut}
+_REASONS: Final = {
+    400: "BadRequest",
+    403: "Forbidden",
+    404: "NotFound",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
 
 
 class MadeUpClock:
@@ -110,6 +137,11 @@ class MadeUpClock:
         self._is_in_vain = times > self._patience
         if times > self._patience + _LEAPS:
             raise Stopped
+
+    def begin(self) -> None:
+        """Something else is waited for: nobody has looked for it yet."""
+        self._in_vain.clear()
+        self._is_in_vain = False
 
     def sleep(self, span: Duration) -> None:
         """Go forward."""
@@ -222,7 +254,8 @@ class MadeUpHost:
             case "too long":
                 row = "nvidia " + "x" * 65536 + "\n"
             case _:
-                row = "nvidia 1 0 - Live 0x0\n" if self._facts.known.get(("module", "nvidia")) else ""
+                loaded = [name for name in ("nvidia", *_COMPANIONS) if self._facts.look(("module", name)) is True]
+                row = "".join([f"{name} 1 0 - Live 0x0\n" for name in loaded])
         if self._facts.known.get("MOFED looked for"):
             return row + ("mlx5_core 1 0 - Live 0x0\n" if self._has_come("mlx5_core") else "")
         return row
@@ -253,8 +286,7 @@ class MadeUpHost:
 
     def mount_points(self) -> list[str]:
         """The mount points."""
-        below = self._below()
-        return [f"{DRIVER_ROOT}/{name}" for name in below]
+        return [OTHER_MOUNT, *(f"{DRIVER_ROOT}/{name}" for name in self._below())]
 
     def _below(self) -> tuple[str, ...]:
         """The mounts below a driver's root that is none itself."""
@@ -326,10 +358,23 @@ class _Asked(Mapping[str, Any]):
         return len(self._fields)
 
 
-OWNERS: Final = ("ReplicaSet", "DaemonSet", "")
+OTHER_MOUNT: Final = "/dev/shm"  # noqa: S108  # a name in the made-up world
+"""A mount that is not the driver's."""
+OWNERS: Final = ("ReplicaSet", "DaemonSet", "", "no controller")
 FOREIGN: Final = "DaemonSet of another group"
 """Matters to libraries that look at the group."""
-CLAIMS: Final = ("none", "NVIDIA's", "another driver's", "gone", "from a template", "not made yet")
+OTHER_CLAIM: Final = {"name": "nic", "resourceClaimName": "claim-of-the-nic"}
+"""What the status of a pod says of another claim than the one that is asked for."""
+CLAIMS: Final = (
+    "none",
+    "NVIDIA's",
+    "another driver's",
+    "gone",
+    "from a template",
+    "not made yet",
+    "not noted yet",
+    "not allocated",
+)
 
 
 class MadeUpCluster:
@@ -358,6 +403,7 @@ class MadeUpCluster:
         if broken is UNKNOWN:
             broken = self._facts.once(("request", *kind), (None, *usual), faults)
             if broken is not None:
+                self._clock.begin()  # what comes after it is waited for anew
                 self.failed_at[kind] = (sum(1 for other in self.requests if other == kind), broken)
             if usual or (broken is not None and broken.for_ever):
                 self._facts.put(("broken", kind), broken if broken is not None and broken.for_ever else None)
@@ -369,10 +415,10 @@ class MadeUpCluster:
     def _fails(self, kind: tuple[str, str, str], failing: Failing) -> Response:
         if failing in {BLOCKED, TERMINATING}:
             self._clock.in_vain(kind)
-        if failing is not BLOCKED_ONCE and failing is not MISSING:
+        if failing not in {BLOCKED_ONCE, MISSING} or kind[1].endswith("/pods"):
             self._effects.append(Effect("failed", "request"))
-        if not failing.status:
-            raise ConnectionDropped
+        if isinstance(failing.status, str):
+            raise _UNANSWERED[failing.status]
         body: dict[str, Any] = {"message": f"injected fault {failing.status}", "reason": _REASONS[failing.status]}
         if failing.cause:
             body["details"] = {"causes": [{"reason": failing.cause}]}
@@ -383,18 +429,28 @@ class MadeUpCluster:
         path = request.path
         if path.endswith("/eviction"):
             odd = _index(path) < self._bounds.odd_pods
-            return (BLOCKED_ONCE, BLOCKED) if odd else (), (BROKEN, MISSING, TERMINATING)
+            return (BLOCKED_ONCE, BLOCKED) if odd else (), (BROKEN, FORBIDDEN, MISSING, TERMINATING, DROPPED)
         if "/daemonsets/" in path:
             return (MISSING,), (BROKEN,)
         if path == "/api/v1":
             return (), (BROKEN, MISSING)
         if request.method == "DELETE":
-            return (), (BROKEN, MISSING)
+            return (), (BROKEN, MISSING, DROPPED)
         if "/resourceclaims/" in path:
             return (), (BROKEN,)
         if "/nodes/" in path:
-            return (), _REQUEST_FAULTS
-        return (), (BROKEN, LATER)
+            return (), (*_REQUEST_FAULTS, *_FIRST_FAULTS) if self._is_early() else _REQUEST_FAULTS
+        if "limit" in request.query:
+            return (), (BROKEN, LATER, FORBIDDEN, WRONG, MISSING)
+        return (), (BROKEN, LATER, FORBIDDEN)
+
+    def _is_early(self) -> bool:
+        """Is it the first or the second request of the run?"""
+        count = self._facts.look("requests")
+        count = 0 if count is UNKNOWN else count
+        if count < _EARLY:
+            self._facts.put("requests", count + 1)
+        return bool(count < _EARLY)
 
     def _odd(self, key: tuple[str, int], answers: Sequence[Any]) -> Any:
         """A property of a pod: the first of the answers, or another if it is one that may be odd."""
@@ -505,7 +561,9 @@ class MadeUpCluster:
         def owners() -> Any:
             kind = ask(("owner", index), (*OWNERS, FOREIGN) if self._sees_groups else OWNERS)
             version = "example.com/v1" if kind == FOREIGN else "apps/v1"
-            return [{"kind": kind.split()[0], "name": name, "controller": True, "apiVersion": version}] if kind else []
+            is_controller = kind != "no controller"
+            owner = {"kind": kind.split()[0], "name": name, "controller": is_controller, "apiVersion": version} if kind else {}
+            return [owner] if owner else []
 
         def limits() -> Any:
             return {"nvidia.com/gpu": "1"} if ask(("GPU", index), (True, False)) else {}
@@ -514,13 +572,16 @@ class MadeUpCluster:
             found = ask(("claim", index), CLAIMS) if self._has_claims else "none"
             if found == "none":
                 return []
-            if found in {"from a template", "not made yet"}:
+            if found in {"from a template", "not made yet", "not noted yet"}:
                 return [{"name": "gpu", "resourceClaimTemplateName": "t"}]
             return [{"name": "gpu", "resourceClaimName": f"claim-{index}"}]
 
         def statuses() -> Any:
-            made = self._facts.known.get(("claim", index)) == "from a template"
-            return [{"name": "gpu", "resourceClaimName": f"claim-{index}"}] if made else []
+            found = self._facts.look(("claim", index))
+            if found == "not noted yet":
+                return []
+            made = found == "from a template"
+            return [OTHER_CLAIM, {"name": "gpu", "resourceClaimName": f"claim-{index}"} if made else {"name": "gpu"}]
 
         metadata = {
             "namespace": lambda: POD_NAMESPACE,
@@ -546,6 +607,8 @@ class MadeUpCluster:
         found = self._facts.look(("claim", int(name.rsplit("-", 1)[1])))
         if found == "gone":
             return Response(404, {"message": "not found", "reason": "NotFound"})
+        if found == "not allocated":
+            return Response(200, {"status": {}})
         driver = "another.example.com" if found == "another driver's" else DRA_DRIVER
         return Response(200, {"status": {"allocation": {"devices": {"results": [{"driver": driver}]}}}})
 
@@ -556,7 +619,7 @@ class MadeUpCluster:
         if request.method == "GET":
             state = facts.look(key)
             if state is UNKNOWN and facts.look(("deleted", index)) is True:
-                state = self._odd(("goes after", index), self._spans)
+                state = self._odd(("goes after", index), self._spans[1:])  # it was there when the pods were listed
                 facts.put(key, state)
             if state in {"gone", 0}:
                 return Response(404, {"message": "not found", "reason": "NotFound"})
@@ -565,8 +628,9 @@ class MadeUpCluster:
             elif state in {FOR_EVER, UNKNOWN}:
                 self._clock.in_vain(key)
             return Response(200, self._document(index))
-        polls = self._odd(("goes after", index), self._spans)
-        facts.put(key, polls or "gone")
+        body = request.body or {}
+        at_once = body.get("deleteOptions", body).get("gracePeriodSeconds") == 0
+        facts.put(key, "gone" if at_once else self._odd(("goes after", index), self._spans) or "gone")
         self._effects.append(Effect("evicted" if request.method == "POST" else "deleted", f"pod-{index}"))
         return _OK
 

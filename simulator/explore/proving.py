@@ -9,7 +9,7 @@ from typing import NamedTuple
 from simulator.explore.branches import Tape, Way, noting, way
 from simulator.explore.made_up import Bounds
 from simulator.explore.stretches import Cut, End
-from simulator.explore.walking import Graph, Node, cutting
+from simulator.explore.walking import Graph, Node, Whole, cutting, place
 from simulator.manager.releases import Flow
 from simulator.runners.simulated import run
 from simulator.trace import Outcome
@@ -21,6 +21,13 @@ class Step(NamedTuple):
 
     way: Way
     ends: Cut | End
+
+
+def steps_of(whole: Whole) -> tuple[Step, ...]:
+    """The path of a run in a made-up world."""
+    return tuple(
+        Step(stretch.way, stretch.ends if isinstance(stretch.ends, End) else place(stretch.ends)) for stretch in whole.stretches
+    )
 
 
 class Taken(NamedTuple):
@@ -39,7 +46,7 @@ class Prover:
         self._flow = cutting(flow, self._cut)
 
     def _cut(self, cut: Cut, _step: str) -> None:
-        self._steps.append(Step(way(self._tape.notes, self._bounds.repeats), cut))
+        self._steps.append(Step(way(self._tape.notes, self._bounds.repeats), place(cut)))
         self._tape.notes = []
 
     def take(self, world: World) -> Taken:
@@ -48,7 +55,8 @@ class Prover:
         self._tape.notes = []
         outcome = run(world, self._flow)
         ends = End(outcome.exit_code, panics=bool(outcome.panic))
-        return Taken((*self._steps, Step(way(self._tape.notes, self._bounds.repeats), ends)), outcome)
+        last = way(self._tape.notes, self._bounds.repeats, endless=ends == End(None))
+        return Taken((*self._steps, Step(last, ends)), outcome)
 
 
 @contextmanager
@@ -74,4 +82,4 @@ def follow(graph: Graph, steps: Sequence[Step]) -> int:
 
 
 def _place(leads_to: Node | End) -> Cut | End:
-    return leads_to.cut if isinstance(leads_to, Node) else leads_to
+    return place(leads_to.cut) if isinstance(leads_to, Node) else leads_to

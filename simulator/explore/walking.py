@@ -163,6 +163,14 @@ def step_of(cut: Cut) -> str:
     return next((name for call in reversed(cut) if (name := call.partition(":")[0]) in _STEPS), cut[-1])
 
 
+def place(cut: Cut) -> Cut:
+    """A cut as it is told from others: which pods there are is none of its business."""
+    if cut[-1] not in HELPER_CUTS:
+        return cut
+    *calls, caller, last = cut
+    return (*calls, caller.rpartition(":")[0], last)
+
+
 def cutting(flow: Flow, on_cut: Callable[[Cut, str], None]) -> Flow:
     """A flow that says where each stretch begins: its place, and the function."""
 
@@ -282,6 +290,7 @@ class Walker:
         if self._passed > self._depth:
             self._cut_at = cut
             raise _Reached
+        self._clock.begin()
         if step in _STEPS:
             self._cluster.step = step
         if self._listen is not None:
@@ -304,7 +313,7 @@ class Walker:
         self._facts = facts = Facts(chooser, self._bounds.faults)
         self._effects: list[Effect] = []
         self._output = Output()
-        clock = MadeUpClock(self._bounds)
+        self._clock = clock = MadeUpClock(self._bounds)
         facts.now = lambda: clock.now
         sees_groups = self._flow.libraries.daemonset_needs_apps_v1
         self._cluster = MadeUpCluster(
@@ -329,7 +338,7 @@ class Walker:
     def _stretch(self, ends: Cut | End) -> Stretch:
         facts = self._facts
         return Stretch(
-            way(self._tape.notes, self._bounds.repeats),
+            way(self._tape.notes, self._bounds.repeats, endless=ends == End(None)),
             tuple(dict.fromkeys(self._effects)),
             tuple(self._output.lines),
             ends,

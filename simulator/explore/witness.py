@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from simulator import labels
-from simulator.cluster.objects import DROP, Budget, ClusterSpec, Container, Fault, Node, Owner, Pod, ResourceClaim
+from simulator.cluster.objects import Budget, ClusterSpec, Container, Fault, Node, Owner, Pod, ResourceClaim
 from simulator.explore.facts import Facts
 from simulator.explore.made_up import (
     BLOCKED,
@@ -24,6 +24,8 @@ from simulator.explore.made_up import (
     NO_SELECTOR,
     NODE_NAME,
     OPERATOR_NAMESPACE,
+    OTHER_CLAIM,
+    OTHER_MOUNT,
     POD_NAMESPACE,
     Failing,
 )
@@ -54,6 +56,8 @@ _ROWS: Final = {
     "no count": "nvidia 1 x - Live\n",
     "too long": "nvidia " + "x" * 65536 + "\n",
 }
+_CLAIMED: Final = frozenset(("NVIDIA's", "another driver's", "from a template", "not allocated"))
+"""A pod's claim that is there."""
 _MLX5: Final = "mlx5_core 1 0 - Live 0x0000000000000000 (OE)\n"
 
 
@@ -168,6 +172,8 @@ def _directories(first: Mapping[Any, Any]) -> Iterator[str]:
 def _mounts(first: Mapping[Any, Any]) -> Iterator[str]:
     if first.get("driver's root") == "mounted":
         yield DRIVER_ROOT
+    if first.get("driver's root") in {"directory", "mounts below"}:
+        yield OTHER_MOUNT
     for name in ("dev", "sys", "proc", "run")[
         : first.get("mounts below", 1 if first.get("driver's root") == "mounts below" else 0)
     ]:
@@ -223,34 +229,49 @@ def _pod(index: int, run: Whole) -> Pod:
     blocked = {failing for (_, path, _), (_, failing) in run.failed_at.items() if path.endswith(f"/pod-{index}/eviction")}
     claim = first.get(("claim", index), "none")
     reference = {"name": "gpu", "resourceClaimTemplateName": "t"}
-    if claim in {"NVIDIA's", "another driver's", "gone"}:
+    if claim in {"gone", *_CLAIMED} - {"from a template"}:
         reference = {"name": "gpu", "resourceClaimName": f"claim-{index}"}
     made = {"name": "gpu", "resourceClaimName": f"claim-{index}"}
+    statuses = {"from a template": (OTHER_CLAIM, made), "not made yet": (OTHER_CLAIM, {"name": "gpu"})}
     client = first.get(("client", index)) is True
+    deleted = first.get(("deleted", index)) is True
     return Pod(
         POD_NAMESPACE,
         f"pod-{index}",
         annotations={"kubernetes.io/config.mirror": "x"} if first.get(("mirror", index)) else {},
         node_selector={labels.CLIENT: "true"} if client else {},
         phase="Succeeded" if first.get(("finished", index)) else "Running",
-        owner=Owner(kind.split()[0], f"pod-{index}", api_version="example.com/v1" if kind == FOREIGN else "apps/v1")
-        if kind
-        else None,
+        owner=_owner(kind, f"pod-{index}"),
         containers=(Container({"nvidia.com/gpu": "1"}),) if first.get(("GPU", index), True) else (Container(),),
         empty_dir=bool(first.get(("emptyDir", index))),
-        termination=None if span == FOR_EVER or client else max(span - 0.5, 0.0),
-        terminating=bool(first.get(("deleted", index))),
+        termination=None if span == FOR_EVER or client or deleted else max(span - 0.5, 0.0) + _paused(index, run),
+        terminating=deleted,
         budget=Budget(None) if BLOCKED in blocked else Budget(1) if BLOCKED_ONCE in blocked else None,
         resource_claims=() if claim == "none" else (reference,),
-        resource_claim_statuses=(made,) if claim == "from a template" else (),
+        resource_claim_statuses=statuses.get(claim, ()),
     )
+
+
+def _owner(kind: str, name: str) -> Owner | None:
+    if not kind:
+        return None
+    version = "example.com/v1" if kind == FOREIGN else "apps/v1"
+    return Owner(kind.split(maxsplit=1)[0], name, controller=kind != "no controller", api_version=version)
+
+
+def _paused(index: int, run: Whole) -> float:
+    """Seconds that a request for the pod made the polls for its end wait."""
+    failed = [
+        failing for (method, path, _), (_, failing) in run.failed_at.items() if method == "GET" and path.endswith(f"/pod-{index}")
+    ]
+    return float(sum(failing.retry_after or 0 for failing in failed))
 
 
 def _claims(first: Mapping[Any, Any]) -> Iterator[ResourceClaim]:
     for key, value in first.items():
-        if isinstance(key, tuple) and key[0] == "claim" and value in {"NVIDIA's", "another driver's", "from a template"}:
+        if isinstance(key, tuple) and key[0] == "claim" and value in _CLAIMED:
             driver = "another.example.com" if value == "another driver's" else DRA_DRIVER
-            yield ResourceClaim(POD_NAMESPACE, f"claim-{key[1]}", (driver,))
+            yield ResourceClaim(POD_NAMESPACE, f"claim-{key[1]}", None if value == "not allocated" else (driver,))
 
 
 def _faults(failed_at: Mapping[tuple[str, str, str], tuple[int, Failing]]) -> Iterator[Fault]:
@@ -264,7 +285,7 @@ def _faults(failed_at: Mapping[tuple[str, str, str], tuple[int, Failing]]) -> It
             query=re.escape(selector.replace("=", "%3D")) + "(&|$)" if selector else "^(?!.*labelSelector)" if listed else "",
             skip=before,
             times=None if failing.for_ever else 1,
-            status=failing.status or DROP,
+            status=failing.status,
             retry_after=failing.retry_after,
             causes=({"reason": failing.cause},) if failing.cause else (),
         )
@@ -282,6 +303,8 @@ def _changes(facts: Facts) -> Iterator[PlannedChange]:
             case ("slow", app):
                 after = facts.at["operand", app] / SECOND + _POLL * (value - 0.5)
                 yield PlannedChange(after, delete_pods=(f"{OPERATOR_NAMESPACE}/{app}-x",))
+            case ("goes after", index) if facts.first.get(("deleted", index)) is True:
+                yield PlannedChange(facts.at[key] / SECOND + value - 0.5, delete_pods=(f"{POD_NAMESPACE}/pod-{index}",))
             case ("leaves after", index):
                 yield PlannedChange(facts.at[key] / SECOND + _POLL * (value - 1.5), delete_pods=(f"{POD_NAMESPACE}/pod-{index}",))
             case "MOFED's sign":

@@ -11,7 +11,7 @@ from simulator.explore.branches import noting
 from simulator.explore.choosing import Choice, Chooser
 from simulator.explore.facts import FAULTS_LEFT, UNKNOWN, Facts, NotedText
 from simulator.explore.made_up import Bounds
-from simulator.explore.proving import Step, follow, proving
+from simulator.explore.proving import follow, proving, steps_of
 from simulator.explore.stretches import End
 from simulator.explore.walking import START, Walker, walk
 from simulator.explore.witness import world_of
@@ -76,9 +76,7 @@ def test_an_ordinary_world_takes_the_path_of_the_made_up_one(release):
     bounds = Bounds()
     runs = drawn(release, bounds, MANY)
     with proving(flow(release), bounds) as prover:
-        equal = sum(
-            prover.take(world_of(run)).steps == tuple(Step(stretch.way, stretch.ends) for stretch in run.stretches) for run in runs
-        )
+        equal = sum(prover.take(world_of(run)).steps == steps_of(run) for run in runs)
     assert equal >= 0.99 * MANY
 
 
