@@ -4,8 +4,8 @@ A fault is a status, an errno, a broken connection, a time-out, a program that f
 written out as a world file that `dmsim run --world` replays. docs/faults.md says what can fail where, and what counts as damage.
 
 Example:
-  dmsim faults --host container-driver-loaded --release v0.11.0 --env NODE_NAME=gpu-1
-  dmsim faults --host container-driver-loaded --env NODE_NAME=gpu-1 --show 1 > worst.yaml
+  dmsim faults --host container-driver-loaded --release v0.11.0
+  dmsim faults --host container-driver-loaded --show 1 > worst.yaml
   dmsim faults --world my-node.yaml --write rows/
 """
 
@@ -32,7 +32,7 @@ _MOST_ROWS: Final = 1_000_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_world(parser)
+    add_world(parser, sets_node_name=True)
     parser.add_argument("--all", action="store_true", help="also the faults that do no damage")
     add_output(parser, "json")
     written = parser.add_mutually_exclusive_group()
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table. Exits 0 whatever is in it."""
-    chosen = choose_world(options)
+    chosen = choose_world(options, sets_node_name=True)
     folder = None if options.write is None else _new_folder(options.write)
     table = tabulate(chosen.world, chosen.release, what_if=chosen.what_if, over=_watched)
     if options.show is not None:

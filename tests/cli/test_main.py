@@ -119,6 +119,25 @@ def test_the_programs_own_arguments(capsys):
     assert out.startswith("NAME:\n   driver-manager - ")
 
 
+def test_what_the_program_passes_over_without_a_word_gets_a_remark(capsys):
+    """On standard error: a variable that nobody reads, and a node that nobody named."""
+    code, out, err = call(capsys, "run", "--host", "clean", "--env", "FORCE_REINSTAL=true")
+    assert (code, err) == (
+        0,
+        (
+            "remark: no release reads FORCE_REINSTAL; did you mean FORCE_REINSTALL?\n"
+            "remark: NODE_NAME is not set, and driver-manager stops without it; add --env NODE_NAME=gpu-1\n"
+        ),
+    )
+    assert "exit code 1" in out
+
+
+@pytest.mark.parametrize("arguments", [["--env", "NODE_NAME=n"], ["--", "--node-name=n", "uninstall_driver"], ["--", "--help"]])
+def test_a_run_that_lacks_nothing_gets_no_remark(capsys, arguments):
+    """The node is named, or no node is needed."""
+    assert call(capsys, "run", "--host", "clean", *arguments)[2] == ""
+
+
 def test_json_has_a_format_version(capsys):
     """And the observation in the recordings' form."""
     code, out, _ = call(capsys, "run", "--host", HOST, "--env", "NODE_NAME=n", "-o", "json")
