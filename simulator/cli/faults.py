@@ -1,7 +1,12 @@
 """Single faults: for every request and host operation of a run, the runs in which just this one fails; the worst first.
 
 A fault is a status, an errno, a broken connection, a time-out, a program that fails, or a signal at that moment. Each row can be
-written out as a world file that `dmsim run --world` replays. docs/faults.md says what can fail where, and what counts as damage.
+written out as a world file that `dmsim run --world` replays. The page "If just one thing fails"
+of the documentation says what can fail where, and what counts as damage.
+
+Columns: "exit" is the exit code under the fault; "heals" says whether a restart of the pod mends the damage: "yes", by the restart
+that Kubernetes makes by itself; "late", by the next start, which does not come by itself, since the init container succeeded or
+still runs; "no", not even then; "-", there is nothing to heal, or no end to restart after.
 
 Example:
   dmsim faults --host container-driver-loaded --release v0.11.0

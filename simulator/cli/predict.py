@@ -1,7 +1,7 @@
 """What driver-manager will do to a node: a verdict, then the answers in the order in which people ask.
 
 Exits 0 if it will succeed, also where that is said "as far as was seen"; 1 if it will not, and where it cannot be told.
-These words are defined in docs/predict.md.
+These words are defined on the page "What will it do to this node" of the documentation.
 
 Example:
   dmsim predict my-node.yaml --release v0.10.0

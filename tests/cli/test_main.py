@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -326,6 +327,24 @@ def test_replay(capsys):
     assert out.splitlines()[-1].endswith(" passed, 0 failed")
 
 
+def test_replay_without_a_folder_takes_what_the_package_brings(capsys):
+    """Wherever it is started."""
+    arguments = ("--release", "v0.10.0", "-k", "hostdrv-force")
+    assert call(capsys, "replay", *arguments) == call(capsys, "replay", str(fixtures() / "recordings"), *arguments)
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_no_help_names_a_file_that_the_package_does_not_bring(capsys, name):
+    """Pages are called by their titles, which stand in the navigation."""
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert not re.search(r"\b(docs|fixtures)/\S", said)
+    pages = re.findall(r'page "([^"]+)"', said)
+    navigation = (fixtures().parent / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [page for page in pages if f"- {page}: " not in navigation] == []
+
+
 def test_replay_shows_how_far_it_is(capsys, monkeypatch):
     """At a terminal, erased before a mismatch and at the end."""
     monkeypatch.setattr("simulator.progress.QUIET_S", 0.0)
@@ -389,7 +408,6 @@ def _input(case):
         ([str(fixtures() / "hosts")], "holds no recordings"),
         ([str(fixtures() / "recordings"), "--release", "v1"], "there is no release"),
         ([str(fixtures() / "recordings"), str(fixtures() / "recordings"), "--write", "/tmp/x"], "--write takes one DIR"),
-        ([], "required"),
     ],
 )
 def test_replay_bad_arguments(capsys, argv, words):
