@@ -19,6 +19,7 @@ SUBCOMMANDS: Final = {
     "demo": "the story of upstream's issue #191 on one screen, computed as it is told",
     "run": "one run of a release against a host and a cluster",
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
+    "clusters": "list the named clusters; one with its node's labels and the names of its pods",
     "hosts import": "a host file from a container image, a root directory or a tar archive",
     "snapshot": "a world file of your own node, from its cluster, saved objects, a must-gather",
     "snapshot host-script": "the read-only script that shows dmsim a node's host",
@@ -57,6 +58,9 @@ commands (each has --help):
 
 before or after any command:
   --no-color           no colour, as with NO_COLOR=1; there is none in pipes and documents
+
+documentation: docs/ of the repository and of the source distribution (docs/index.md is the first page); its pages are
+called by their titles in each command's help
 
 """.format("\n".join(f"  {name:<20} {text}" for name, text in SUBCOMMANDS.items()))
 

@@ -15,6 +15,8 @@ from typing import Any, Final
 from simulator.schemas.words import Schema
 
 RESULTS: Final = {
+    "cluster": "dmsim clusters NAME -o json",
+    "clusters": "dmsim clusters -o json",
     "compare": "dmsim compare R1 R2 --host NAME -o json",
     "compare-all": "dmsim compare R1 R2 -o json",
     "compare-diff": "dmsim compare --diff FILE -o json",

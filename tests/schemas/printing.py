@@ -59,6 +59,9 @@ def commands():
         for path in (EXAMPLES / "stuck-node.yaml", EXAMPLES / "snapshot"):
             yield "diagnose", ["diagnose", str(path)]
             yield "predict", ["predict", str(path)]
+        yield "clusters", ["clusters"]
+        for cluster in names("clusters"):
+            yield "cluster", ["clusters", cluster]
         yield "hosts", ["hosts"]
         yield "verdicts", ["hosts", "--verdict"]
         yield "verdicts", ["hosts", "--verdict", "--release", "v0.8.1"]
