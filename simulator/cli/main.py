@@ -38,6 +38,7 @@ SUBCOMMANDS: Final = {
     "node run": "a node over time: a chart of the GPU Operator on a host, and what people do to it",
     "passthrough check": "GPU passthrough to VMs: what nodes announce, KubeVirt permits and VMs ask for; each mismatch",
     "passthrough migrate": "values for Cozystack's platform that keep what a hand-edited KubeVirt CR permits",
+    "vocabulary": "every sentence that a scenario may use, or those in which a word stands",
     "report": "the results of pytest scenarios as a page, Markdown or JSON",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "schema": "JSON Schemas of the files people write and of -o json, for editors and programs",
