@@ -199,7 +199,7 @@ def test_bad_arguments(capsys, argv, words):
         ("format: 99\n", "which this version does not read"),
         ("- a\n", "is a list, not a mapping"),
         ("just text\n", "is text, not a mapping"),
-        ("", "is null, not a mapping"),
+        ("", "is empty"),
         ("a: [\n", "is no valid YAML"),
         ("a: 1\na: 2\n", 'the key "a" stands twice'),
         ("a: !!python/object:os.system {}\n", "is no valid YAML"),
@@ -271,6 +271,28 @@ def test_bad_world_files(capsys, tmp_path, text, words):
     path = tmp_path / "world.yaml"
     path.write_text(text)
     assert words in refused(capsys, "run", "--world", str(path))
+
+
+@pytest.mark.parametrize("command", [["run", "--world"], ["predict"]])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gpus: [{address: '0000:18:00.0'}]\n", "is a host file, not a world file; use --host "),
+        ("node: {labels: {a: b}}\n", "is a cluster file, not a world file; use --cluster "),
+    ],
+)
+def test_a_file_of_another_kind(capsys, tmp_path, command, text, words):
+    """Says what it is and which option takes it."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    assert words in refused(capsys, *command, str(path))
+
+
+def test_a_name_whose_file_is_there(capsys, tmp_path, monkeypatch):
+    """Is told by its path, and not by twenty other names."""
+    monkeypatch.chdir(tmp_path)
+    write_whole(tmp_path / "hosts/ml-node.yaml", "modules: []\n")
+    assert refused(capsys, "hosts", "ml-node").endswith("write hosts/ml-node.yaml for the file that is there\n")
 
 
 def test_a_world_file(capsys, tmp_path):

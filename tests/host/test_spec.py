@@ -179,7 +179,7 @@ def test_a_path_stays_in_the_tree_and_is_one_thing(text, message):
     ("text", "message"),
     [
         ("- a\n- b", "x.yaml: is a list, not a mapping"),
-        ("", "x.yaml: is null, not a mapping"),
+        ("", "x.yaml: is empty"),
         ("a: b: c", "x.yaml: line 1, column 5 is no valid YAML"),
         ("description: a\ndescription: b", 'line 2, column 1 is no valid YAML: the key "description" stands twice'),
         ("files:\n  /a: x\n  /a: y", 'the key "/a" stands twice'),
