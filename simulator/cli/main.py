@@ -85,7 +85,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One message, and where help is."""
-        self.exit(BAD_INPUT, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
+        self.exit(
+            BAD_INPUT, f"{self.prog}: {printable(message)}{' See' if message.endswith('?') else '; see'} {self.prog} --help\n"
+        )
 
 
 def subparser(name: str) -> Parser:
