@@ -269,6 +269,12 @@ def test_one_host():
     assert '    with     info: Getting current value of the "nvidia.com/gpu.deploy.dra-driver" node label' in text
 
 
+def test_the_verdict_stands_first():
+    """A node that sees nothing of the bump is told so in the second line."""
+    _, text = run("v0.10.0", "v0.12.0", "--host", "runfile-580")
+    assert text.splitlines()[1] == "both end alike: exit code 1; nothing to do"
+
+
 def test_the_other_direction():
     """The newer release on the left: sides are turned, the same changes are responsible."""
     _, there = run("v0.10.0", "v0.12.0", "--host", LOADED, "-o", "json")
