@@ -22,6 +22,8 @@ RESULTS: Final = {
     "compare-diff": "dmsim compare --diff FILE -o json",
     "diagnose": "dmsim diagnose -o json",
     "explain": "dmsim explain -o json",
+    "explore": "dmsim explore -o json",
+    "faults": "dmsim faults -o json",
     "flow": "dmsim releases --flow R -o json",
     "host": "dmsim hosts NAME -o json",
     "host-plan": "dmsim host plan -o json",
