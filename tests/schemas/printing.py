@@ -27,7 +27,8 @@ DIFF = """\
 """
 WAITS = """\
 host: clean
-env: {NODE_NAME: gpu-1, GPU_DIRECT_RDMA_ENABLED: "true", USE_HOST_MOFED: "true"}
+env: {NODE_NAME: gpu-1}
+cluster: {pods: [{name: p, owner: {kind: Job, name: j}, containers: [{limits: {nvidia.com/gpu: 1}}], budget: {}}]}
 stop_after_s: 120
 """
 """A run without an end, and so without an exit code."""
@@ -72,7 +73,7 @@ def commands():
         yield "faults", ["faults", "--host", "clean", "--release", "v0.8.1"]
         waits = Path(folder) / "waits.yaml"
         waits.write_text(WAITS)
-        yield "faults", ["faults", "--world", str(waits), "--release", "v0.12.0"]
+        yield "faults", ["faults", "--world", str(waits), "--release", "v0.11.0"]
         yield "clusters", ["clusters"]
         for cluster in names("clusters"):
             yield "cluster", ["clusters", cluster]
