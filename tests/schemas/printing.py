@@ -26,12 +26,11 @@ DIFF = """\
 +image: nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.0
 """
 WAITS = """\
-host: clean
+host: runfile-580
 env: {NODE_NAME: gpu-1}
-cluster: {pods: [{name: p, owner: {kind: Job, name: j}, containers: [{limits: {nvidia.com/gpu: 1}}], budget: {}}]}
-stop_after_s: 120
+stop_after_s: 1
 """
-"""A run without an end, and so without an exit code."""
+"""A run that is stopped before its end, and so has no exit code."""
 MAPS = {
     "by", "labels", "annotations", "attributes", "os", "end", "start", "gpu_drivers", "allocatable", "env", "packages", "drivers",
     "devices", "before", "after", "images", "releases", "libraries", "counts", "files",
