@@ -184,7 +184,9 @@ def _read(world: WorldLike, cluster: ClusterLike | None, env: Mapping[str, str] 
             return Bundle(Scenario(_container_node(found, placed, variables)))
         bundle = found
     else:
-        raise InputError("", "world", f"is a {type(world).__name__}", "give a path, the name of a host, a World or a HostSpec")
+        raise InputError(
+            "", "world", f"is of the type {type(world).__name__}", "give a path, the name of a host, a World or a HostSpec"
+        )
     before = bundle.scenario.world
     if placed is None:
         placed = before.cluster
@@ -213,7 +215,7 @@ def _cluster(given: ClusterLike, node_name: str) -> ClusterSpec:
         return given
     if isinstance(given, str | os.PathLike):
         return load_cluster(os.fspath(given), node_name)
-    raise InputError("", "cluster", f"is a {type(given).__name__}", "give a path, the name of a cluster or a ClusterSpec")
+    raise InputError("", "cluster", f"is of the type {type(given).__name__}", "give a path, the name of a cluster or a ClusterSpec")
 
 
 def _container_node(host: HostSpec, cluster: ClusterSpec | None, env: Mapping[str, str]) -> World:
@@ -226,7 +228,7 @@ def _variables(env: Mapping[Any, Any] | None) -> dict[str, str]:
     out = dict(env or {})
     for key, value in out.items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise InputError("", f"env[{key!r}]", f"is a {type(value).__name__}, not text", f'write "{value}"')
+            raise InputError("", f"env[{key!r}]", f"is of the type {type(value).__name__}, not text", f'write "{value}"')
         if not key or "=" in key or "\0" in key + value:
             raise InputError("", f"env[{key!r}]", "is no variable", "a name has no equals sign, and nothing a NUL character")
     return out

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from typing import Final
 
 
 class InputError(Exception):
@@ -21,12 +23,21 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape", "backslashreplace").decode() for char in text)
 
 
+_VERSION: Final = re.compile(r"v?\d+\.")
+
+
+def _by_number(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A key by which v0.9.1 stands before v0.10.0."""
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name) if part)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A mend for an unknown name: the names most like it, or all of them if they are few."""
-    names = sorted(known)
+    names = sorted(known, key=_by_number)
     part = name.split("-", maxsplit=1)[0]
     likely = [other for other in names if name and other.startswith(name)]
-    likely += [other for other in difflib.get_close_matches(name, names, n=3, cutoff=0.6) if other not in likely]
+    if not likely or not _VERSION.match(name):  # versions are all alike, and none but its own continues one
+        likely += [other for other in difflib.get_close_matches(name, names, n=3, cutoff=0.6) if other not in likely]
     likely += [other for other in names if len(part) > 2 and part in other.split("-") and other not in likely]
     close = likely[:3]
     if close:

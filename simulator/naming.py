@@ -1,8 +1,11 @@
-"""Names of releases and what-ifs as people write them, checked: an unknown one is an error with the nearest known ones."""
+"""Names of releases, what-ifs and settings as people write them, checked, with the nearest known ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from simulator.manager.releases import GO_RELEASES, RELEASES, modelled
+from simulator.manager.variables import KNOWN, SETTINGS
 from simulator.manager.whatif import WHAT_IFS
 from simulator.reading import InputError, nearest
 
@@ -23,3 +26,17 @@ def check_what_if(name: str, release: str) -> str:
         first = next(iter(GO_RELEASES))
         raise InputError("", "", f'the what-if "{name}" is of the Go program, {release} is a script', f"use {first} or newer")
     return name
+
+
+def check_setting(name: str) -> str:
+    """A variable that some release reads, or that is there for another reason. Raises InputError with the nearest ones."""
+    if name not in KNOWN:
+        raise InputError("", "", f"no release reads {name}", nearest(name, SETTINGS))
+    return name
+
+
+def unread_settings(names: Iterable[str]) -> Iterator[str]:
+    """A remark for each variable that no release reads, which driver-manager passes over without a word."""
+    for name in names:
+        if name not in KNOWN:
+            yield f"no release reads {name}; {nearest(name, SETTINGS)}"

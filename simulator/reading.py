@@ -203,7 +203,7 @@ def _kind(value: Any) -> str:
         case dict():
             return "a mapping"
         case _:
-            return f"a {type(value).__name__}"
+            return f"a value of the type {type(value).__name__}"
 
 
 class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]  # the C loader where libyaml is
@@ -281,7 +281,8 @@ def parse_document(text: str, name: str, *, is_json: bool | None = None) -> Plac
     """As `read_document`, from text. It is JSON if its name says so and its text allows it, where the caller does not know."""
     value = _parsed(text, name, _load_json if _reads_json(text, name, is_json=is_json) else _load_yaml)
     if not isinstance(value, dict):
-        raise InputError(name, "", f"is {_kind(value)}, not a mapping", "write `key: value` lines")
+        kind = "empty" if value is None else f"{_kind(value)}, not a mapping"
+        raise InputError(name, "", f"is {kind}", "write `key: value` lines")
     return Place(value, name)
 
 

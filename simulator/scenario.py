@@ -114,7 +114,15 @@ def find(reference: str, kind: str, word: str) -> Path:
     if reference and "\0" not in reference and reference in names(kind):
         return path
     mend = nearest(reference, names(kind))
-    raise InputError("", "", f'there is no {word} named "{reference}"', f"{mend} For a file of your own give its path.")
+    raise InputError("", "", f'there is no {word} named "{reference}"', _own_file(mend, reference, kind))
+
+
+def _own_file(mend: str, reference: str, kind: str) -> str:
+    """The mend of an unknown name, and how a file of one's own is given: by its path, if it is where one would look."""
+    path = Path(kind, f"{reference}.yaml")
+    if reference and "\0" not in reference and path.is_file():
+        return f"write {path} for the file that is there"
+    return f"{mend}{'' if mend.endswith('?') else '.'} For a file of your own give its path."
 
 
 def in_pod(world: World) -> World:
@@ -155,8 +163,23 @@ def load_scenario(path: Path) -> Scenario:
     return read_scenario(place, path.parent)
 
 
+_MARKS: Final = {
+    "host": (frozenset({"gpus", "pci", "modules", "installable_modules", "programs", "packages"}), "--host"),
+    "cluster": (frozenset({"node", "pods", "daemonsets"}), "--cluster"),
+}
+"""Kind of file -> keys that no world has, and the option that takes such a file."""
+
+
+def refuse_another_kind(place: Place) -> None:
+    """A host or cluster file where a world file is expected says so. Raises InputError."""
+    for kind, (marks, option) in _MARKS.items():
+        if isinstance(place.value, dict) and "host" not in place.value and marks & place.value.keys():
+            raise InputError(place.file, "", f"is a {kind} file, not a world file", f"use {option} {place.file}")
+
+
 def read_scenario(place: Place, folder: Path) -> Scenario:
     """A world from its document; paths in it are relative to `folder`. Raises InputError."""
+    refuse_another_kind(place)
     place.mapping(KEYS)
     read_format(place)
     env = {key: item.text() for key, item in place.entries("env")}

@@ -49,3 +49,9 @@ def test_several_documents_in_one_file():
 def test_the_mend_where_nothing_is_known():
     """No list of nothing."""
     assert nearest("nvidia-*", ()) == "there is none"
+
+
+def test_the_mend_of_a_version():
+    """What it begins, and not every other that looks like it; a list is in the order of numbers."""
+    assert nearest("v0.12", ("v0.9.1", "v0.12.0", "v0.8.1")) == "did you mean v0.12.0?"
+    assert nearest("zzz", ("v0.10.0", "v0.9.1", "v0.4.2")) == "known: v0.4.2, v0.9.1, v0.10.0"

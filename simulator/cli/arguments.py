@@ -14,7 +14,7 @@ from simulator.host.spec import HostSpec
 from simulator.importing.sources import import_image
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import DEFAULT, RELEASES
-from simulator.naming import check_release, check_what_if
+from simulator.naming import check_release, check_what_if, unread_settings
 from simulator.reading import InputError, nearest, printable
 from simulator.recordings.layout import Recording, read_cases
 from simulator.scenario import fixtures, load_cluster, load_host, load_scenario, make_world
@@ -53,7 +53,15 @@ def release_of(options: argparse.Namespace, said: str, daemonset: str) -> str:
     return check_release(chart.releases[daemonset])
 
 
-def add_world(parser: argparse.ArgumentParser) -> None:
+def add_env(parser: argparse.ArgumentParser, *, sets_node_name: bool) -> None:
+    """`--env K=V`. The program needs NODE_NAME: it is set where a command asks about a node, not where it runs what is given."""
+    name = "NODE_NAME is set" if sets_node_name else "the program needs NODE_NAME=gpu-1"
+    parser.add_argument(
+        "--env", metavar="K=V", action="append", default=[], help=f"a variable of the program; may be repeated; {name}"
+    )
+
+
+def add_world(parser: argparse.ArgumentParser, *, sets_node_name: bool = False) -> None:
     """What a run is made of: a host with a cluster, or a world file; the release, settings, and the program's arguments."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--host", metavar="NAME|FILE", help="a named host, or a host file")
@@ -62,10 +70,12 @@ def add_world(parser: argparse.ArgumentParser) -> None:
     )
     source.add_argument("--world", metavar="FILE", help="a world file: host, cluster and settings in one")
     parser.add_argument(
-        "--cluster", metavar="NAME|FILE", help="a named cluster, or a cluster file (default: a container node named by NODE_NAME)"
+        "--cluster",
+        metavar="NAME|FILE",
+        help="a named cluster, or a cluster file (default: a container node that has the name NODE_NAME)",
     )
     add_release(parser, default=None, otherwise=f"the world file's, else {DEFAULT}")
-    parser.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable of the program; may be repeated")
+    add_env(parser, sets_node_name=sets_node_name)
     parser.add_argument("--what-if", metavar="NAME", default=None, help="put a proposed upstream change on top")
     parser.add_argument("args", metavar="ARGS", nargs="*", help="after --: the program's own arguments (default: uninstall_driver)")
 
@@ -78,8 +88,12 @@ class ChosenWorld(NamedTuple):
     what_if: str
 
 
-def choose_world(options: argparse.Namespace) -> ChosenWorld:
-    """The world, the release and the what-if of `add_world`'s arguments. Raises InputError."""
+def choose_world(options: argparse.Namespace, *, sets_node_name: bool = False) -> ChosenWorld:
+    """The world, the release and the what-if of `add_world`'s arguments. Raises InputError.
+
+    `sets_node_name`: a host's world has NODE_NAME if nothing else is said, as every chart sets it. What is amiss with the
+    variables and yet no error, since the real program takes it too, is told on standard error.
+    """
     env = read_env(options.env)
     args = tuple(options.args)
     if options.world is not None:
@@ -89,10 +103,35 @@ def choose_world(options: argparse.Namespace) -> ChosenWorld:
     else:
         cluster = load_cluster(options.cluster, env.get("NODE_NAME", "")) if options.cluster is not None else None
         world = make_world(_host(options), cluster, args=args, env=env)
+        if sets_node_name:
+            world = with_node_name_set(world)
         release, what_if = DEFAULT, ""
     release = check_release(options.release if options.release is not None else release)
     what_if = check_what_if(options.what_if if options.what_if is not None else what_if, release)
+    remark_on_settings(world.env)
+    if _lacks_node_name(world):
+        remark("NODE_NAME is not set, and driver-manager stops without it; add --env NODE_NAME=gpu-1")
     return ChosenWorld(world, release, what_if)
+
+
+def remark(text: str) -> None:
+    """Say something beside the answer, on standard error."""
+    sys.stderr.write(f"remark: {printable(text)}\n")
+
+
+def with_node_name_set(world: World) -> World:
+    """The world with NODE_NAME as every chart sets it: the node's own name. One that is set already stays."""
+    name = world.cluster.node.name if world.cluster.node else ""
+    return replace(world, env={"NODE_NAME": name, **world.env})
+
+
+_ASKS_FOR_WORDS: Final = frozenset({"-h", "--help", "help", "-v", "--version"})
+
+
+def _lacks_node_name(world: World) -> bool:
+    """Will the program stop at once because nobody named its node? Not where it is only asked for its help."""
+    is_flag = any(arg.lstrip("-").partition("=")[0] == "node-name" for arg in world.args)
+    return "NODE_NAME" not in world.env and not is_flag and not _ASKS_FOR_WORDS & set(world.args)
 
 
 def _host(options: argparse.Namespace) -> HostSpec:
@@ -123,6 +162,12 @@ def read_env(pairs: Iterable[str]) -> dict[str, str]:
             raise InputError("", "", "--env holds a NUL character", "write --env NAME=VALUE")
         out[key] = value
     return out
+
+
+def remark_on_settings(env: Iterable[str]) -> None:
+    """Remark on each variable that no release reads. Once all is read: an error stands alone."""
+    for text in unread_settings(env):
+        remark(text)
 
 
 def read_start(text: str) -> datetime.datetime:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_output, read_env
+from simulator.cli.arguments import add_output, read_env, remark_on_settings
 from simulator.explore.covering import covering
 from simulator.explore.made_up import Bounds
 from simulator.manager.charts import CHARTS
@@ -262,7 +262,9 @@ def _subject(options: argparse.Namespace) -> Subject | None:
     env = {"NODE_NAME": NODE_NAME, **env}
     cluster = load_cluster(options.cluster, env["NODE_NAME"]) if options.cluster is not None else None
     name = f"host {options.host}" + (f", cluster {options.cluster}" if options.cluster is not None else "")
-    return Subject(name, DriverManagerTrial(make_world(load_host(options.host), cluster, env=env)), 0)
+    world = make_world(load_host(options.host), cluster, env=env)
+    remark_on_settings(env)
+    return Subject(name, DriverManagerTrial(world), 0)
 
 
 def _found(title: Title, subject: Subject | None) -> _One | Survey:

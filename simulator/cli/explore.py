@@ -1,7 +1,13 @@
 """Every path of a Go release within bounds, grouped by how it leaves the node: the atlas.
 
 A walk is one way through the release's decisions. Each outcome has a witness, the smallest world found that ends so; its ID names
-it. The default bounds take seconds; they multiply, and wide ones take minutes, or more than is worth waiting for (docs/atlas.md).
+it. The default bounds take seconds; they multiply, and wide ones take minutes, or more than is worth waiting for (the page "The atlas of
+decisions" of the documentation).
+
+Columns: WALKS counts the ways that end so. LABELS are the operands' deploy labels: "as they were", "paused" (set so that the
+operands' pods go, and left so), "restored", "pre-installed". CORDON: "foreign cordon lifted" is the node made schedulable again
+that somebody else had cordoned. MODULES and MOUNTS are NVIDIA's, of the driver container: "gone", "half unloaded", "stay". PODS
+says whether any was evicted or deleted, FAILED whether a step failed on the way, whatever the exit code.
 
 Example:
   dmsim explore --release v0.12.0

@@ -1,11 +1,16 @@
 """Single faults: for every request and host operation of a run, the runs in which just this one fails; the worst first.
 
 A fault is a status, an errno, a broken connection, a time-out, a program that fails, or a signal at that moment. Each row can be
-written out as a world file that `dmsim run --world` replays. docs/faults.md says what can fail where, and what counts as damage.
+written out as a world file that `dmsim run --world` replays. The page "If just one thing fails"
+of the documentation says what can fail where, and what counts as damage.
+
+Columns: "exit" is the exit code under the fault; "heals" says whether a restart of the pod mends the damage: "yes", by the restart
+that Kubernetes makes by itself; "late", by the next start, which does not come by itself, since the init container succeeded or
+still runs; "no", not even then; "-", there is nothing to heal, or no end to restart after.
 
 Example:
-  dmsim faults --host container-driver-loaded --release v0.11.0 --env NODE_NAME=gpu-1
-  dmsim faults --host container-driver-loaded --env NODE_NAME=gpu-1 --show 1 > worst.yaml
+  dmsim faults --host container-driver-loaded --release v0.11.0
+  dmsim faults --host container-driver-loaded --show 1 > worst.yaml
   dmsim faults --world my-node.yaml --write rows/
 """
 
@@ -32,7 +37,7 @@ _MOST_ROWS: Final = 1_000_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_world(parser)
+    add_world(parser, sets_node_name=True)
     parser.add_argument("--all", action="store_true", help="also the faults that do no damage")
     add_output(parser, "json")
     written = parser.add_mutually_exclusive_group()
@@ -44,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table. Exits 0 whatever is in it."""
-    chosen = choose_world(options)
+    chosen = choose_world(options, sets_node_name=True)
     folder = None if options.write is None else _new_folder(options.write)
     table = tabulate(chosen.world, chosen.release, what_if=chosen.what_if, over=_watched)
     if options.show is not None:

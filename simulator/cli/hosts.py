@@ -1,5 +1,7 @@
 """Named hosts: list them, show one in full, or set what the host check says beside what is true.
 
+True is what the host's description says: does the host's own driver own a GPU, or could it take one?
+
 Example:
   dmsim hosts
   dmsim hosts half-purged-blacklisted

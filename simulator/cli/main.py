@@ -19,6 +19,7 @@ SUBCOMMANDS: Final = {
     "demo": "the story of upstream's issue #191 on one screen, computed as it is told",
     "run": "one run of a release against a host and a cluster",
     "hosts": "list and describe the named hosts; what the host check says of them, and what is true",
+    "clusters": "list the named clusters; one with its node's labels and the names of its pods",
     "hosts import": "a host file from a container image, a root directory or a tar archive",
     "snapshot": "a world file of your own node, from its cluster, saved objects, a must-gather",
     "snapshot host-script": "the read-only script that shows dmsim a node's host",
@@ -37,6 +38,7 @@ SUBCOMMANDS: Final = {
     "node run": "a node over time: a chart of the GPU Operator on a host, and what people do to it",
     "passthrough check": "GPU passthrough to VMs: what nodes announce, KubeVirt permits and VMs ask for; each mismatch",
     "passthrough migrate": "values for Cozystack's platform that keep what a hand-edited KubeVirt CR permits",
+    "vocabulary": "every sentence that a scenario may use, or those in which a word stands",
     "report": "the results of pytest scenarios as a page, Markdown or JSON",
     "serve": "a cluster over HTTP, for kubectl and other clients",
     "schema": "JSON Schemas of the files people write and of -o json, for editors and programs",
@@ -57,6 +59,9 @@ commands (each has --help):
 
 before or after any command:
   --no-color           no colour, as with NO_COLOR=1; there is none in pipes and documents
+
+documentation: docs/ of the repository and of the source distribution (docs/index.md is the first page); its pages are
+called by their titles in each command's help
 
 """.format("\n".join(f"  {name:<20} {text}" for name, text in SUBCOMMANDS.items()))
 
@@ -80,7 +85,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One message, and where help is."""
-        self.exit(BAD_INPUT, f"{self.prog}: {printable(message)}; see {self.prog} --help\n")
+        self.exit(
+            BAD_INPUT, f"{self.prog}: {printable(message)}{' See' if message.endswith('?') else '; see'} {self.prog} --help\n"
+        )
 
 
 def subparser(name: str) -> Parser:

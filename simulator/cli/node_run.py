@@ -1,6 +1,6 @@
 """A node over time: what happens to it while a chart of the GPU Operator runs on it and people do things.
 
-A story names a host, a chart and steps; docs/node.md says how one is written. The timeline has lanes: people, host,
+A story names a host, a chart and steps; the page "A node over time" of the documentation says how one is written. The timeline has lanes: people, host,
 driver-manager, kubelet, labels, GPU drivers, allocatable.
 
 Example:

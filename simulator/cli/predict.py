@@ -1,7 +1,7 @@
 """What driver-manager will do to a node: a verdict, then the answers in the order in which people ask.
 
 Exits 0 if it will succeed, also where that is said "as far as was seen"; 1 if it will not, and where it cannot be told.
-These words are defined in docs/predict.md.
+These words are defined on the page "What will it do to this node" of the documentation.
 
 Example:
   dmsim predict my-node.yaml --release v0.10.0
@@ -19,7 +19,16 @@ import sys
 from pathlib import Path
 
 from simulator.cli import colour
-from simulator.cli.arguments import add_chart, add_output, add_release, read_env, release_of
+from simulator.cli.arguments import (
+    add_chart,
+    add_env,
+    add_output,
+    add_release,
+    read_env,
+    release_of,
+    remark_on_settings,
+    with_node_name_set,
+)
 from simulator.manager.releases import DEFAULT
 from simulator.naming import check_release, check_what_if
 from simulator.predicting.events import Event, is_set_up
@@ -41,10 +50,10 @@ from simulator.world import World
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("world", metavar="WORLD|BUNDLE", nargs="?", help="a world file, or a bundle: what was saved of a node")
-    parser.add_argument("--host", metavar="NAME|FILE", help="in place of WORLD: a named host, or a host file; NODE_NAME is set")
+    parser.add_argument("--host", metavar="NAME|FILE", help="in place of WORLD: a named host, or a host file")
     parser.add_argument("--cluster", metavar="NAME|FILE", help="a named cluster, or a cluster file (with --host: a container node)")
     parser.add_argument("--node", metavar="NAME", default="", help="the node, where a bundle has several")
-    parser.add_argument("--env", metavar="K=V", action="append", default=[], help="a variable of the program; may be repeated")
+    add_env(parser, sets_node_name=True)
     add_release(parser, default=None, otherwise=f"the world's, else {DEFAULT}")
     add_chart(parser)
     parser.add_argument("--what-if", metavar="NAME", default=None, help="put a proposed upstream change on top")
@@ -73,6 +82,8 @@ def run(options: argparse.Namespace) -> int:
         )
     release = _release(options, bundle, world)
     what_if = check_what_if(options.what_if if options.what_if is not None else bundle.scenario.what_if, release)
+
+    remark_on_settings(world.env)
 
     def ask(tag: str) -> Prediction:
         return predict(
@@ -129,8 +140,7 @@ def _read(options: argparse.Namespace) -> Bundle:
     if options.host is not None:
         cluster = load_cluster(options.cluster, env.get("NODE_NAME", "")) if options.cluster is not None else None
         world = make_world(load_host(options.host), cluster, env=env)
-        named = {"NODE_NAME": world.cluster.node.name if world.cluster.node else ""}  # every chart sets it
-        return Bundle(Scenario(dataclasses.replace(world, env={**named, **world.env})))
+        return Bundle(Scenario(with_node_name_set(world)))
     bundle = read_world_or_bundle(Path(options.world), node=options.node)
     world = bundle.scenario.world
     settings = {**world.env, **env}

@@ -1,14 +1,14 @@
 """Replay recordings of the real program on the model, and name each mismatch.
 
-A folder of recordings is one with cases/ and recordings/<release>/, or a packed one such as fixtures/recordings, which
-holds those of driver-manager, of vfio-manage, and of two neighbours: the sandbox device plugin and Cozystack's charts. The
+Without a folder, those that dmsim brings along: of driver-manager, of vfio-manage, and of two neighbours, the sandbox device
+plugin and Cozystack's charts. A folder of recordings is one with cases/ and recordings/<release>/, or a packed one. The
 neighbours' folders are read as they were recorded, too. With a --release of driver-manager, the others' recordings in a
 packed folder are left out unless --program asks for them.
 
 Example:
-  dmsim replay fixtures/recordings --release v0.10.0
-  dmsim replay fixtures/recordings --program vfio-manage -k bind
-  dmsim replay fixtures/recordings --program sandbox-device-plugin --release v1.6.0
+  dmsim replay --release v0.10.0
+  dmsim replay --program vfio-manage -k bind
+  dmsim replay --program sandbox-device-plugin --release v1.6.0
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from simulator.progress import progress
 from simulator.reading import InputError
 from simulator.recordings.layout import NEIGHBOURS, PROGRAM, PROGRAMS, Recording, make_folder, read_folder, write_recording
 from simulator.recordings.replaying import NEIGHBOUR_RELEASES, differences, replayed, replayed_others
+from simulator.scenario import fixtures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("dirs", metavar="DIR", nargs="+", help="a folder of recordings")
+    parser.add_argument("dirs", metavar="DIR", nargs="*", help="a folder of recordings (default: those that dmsim brings)")
     add_release(parser, default=None, otherwise="each recording's own")
     parser.add_argument("--program", choices=(*PROGRAMS, *NEIGHBOURS), help="only recordings of this program")
     parser.add_argument("-k", metavar="TEXT", dest="text", default="", help="only cases whose id holds TEXT")
@@ -40,14 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Replay. Exits 1 if anything mismatched, or if there was nothing to replay."""
     release = _release(options.release)
-    if options.write is not None and len(options.dirs) > 1:
+    folders = [Path(folder) for folder in options.dirs] or [fixtures() / "recordings"]
+    if options.write is not None and len(folders) > 1:
         raise InputError("", "", "--write takes one DIR", "replay the folders one after the other")
     out = Path(options.write) if options.write is not None else None
     if out is not None:
         make_folder(out)
     passed = failed = 0
-    for folder in options.dirs:
-        recordings = list(read_folder(Path(folder), options.program or ""))
+    for folder in folders:
+        recordings = list(read_folder(folder, options.program or ""))
         program = options.program or _implied(recordings, release)
         asked_for = [
             recording

@@ -16,7 +16,7 @@ import json
 import sys
 from pathlib import Path
 
-from simulator.reading import InputError
+from simulator.reading import InputError, printable
 from simulator.recordings.layout import write_whole
 from simulator.schemas.catalogue import SCHEMAS, schema
 
@@ -42,5 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.write:
         raise InputError("", "", "--write names no folder", "write --write schemas/")
     for name, text in texts.items():
-        write_whole(Path(options.write) / f"{name}.schema.json", text)
+        path = Path(options.write) / f"{name}.schema.json"
+        write_whole(path, text)
+        sys.stderr.write(f"{printable(str(path))}\n")
     return 0

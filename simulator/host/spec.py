@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from simulator.gocompat import errno_number
-from simulator.reading import Place, read_format
+from simulator.reading import Place, nearest, read_format
 
 NVIDIA: Final = "0x10de"
 MELLANOX: Final = "0x15b3"
@@ -281,18 +281,57 @@ def read_host(place: Place, name: str) -> HostSpec:
         if item.value["address"] in bound_without_module(host):
             mend = "add {name: nvidia} to modules, or leave the driver out"
             item.child("driver").fail('is "nvidia", but no module of that name is loaded', mend)
+    _check_drivers(place, host)
     return host
+
+
+PCI_DRIVERS: Final = (
+    "igb_uio",
+    "nouveau",
+    "nova_core",
+    "nvgrace_gpu_vfio_pci",
+    "nvidia",
+    "nvidia-gpu",
+    "nvidia-nvswitch",
+    "pci-stub",
+    "pciback",
+    "snd_hda_intel",
+    "uio_pci_generic",
+    "vfio-pci",
+    "xhci_hcd",
+    "xhci-pci-renesas",
+)
+"""Drivers that are seen on NVIDIA's functions: they may be built into the kernel, or be named otherwise than their module."""
+
+
+def _check_drivers(place: Place, host: HostSpec) -> None:
+    """NVIDIA's functions are on drivers that are known, or whose module is loaded. Other vendors' may be on any: they are many."""
+    drivers = {function.address: function.driver for function in host.pci if function.vendor == NVIDIA and function.driver}
+    for item in (*place.elements("gpus"), *place.elements("pci")):
+        driver = drivers.get(item.value["address"], "")
+        if not driver or driver in PCI_DRIVERS or _is_loaded(host, driver.replace("-", "_")):
+            continue
+        mend = nearest(driver, (*PCI_DRIVERS, *(module.name for module in host.modules)))
+        item.child("driver").fail(
+            f'is "{driver}", which is no known driver, and no module of that name is loaded',
+            f"{mend} A driver of another name needs its module among modules.",
+        )
 
 
 def bound_without_module(host: HostSpec) -> tuple[str, ...]:
     """The PCI functions on NVIDIA's driver where nothing says that its module is loaded: no kernel would have it so."""
+    bound = tuple(function.address for function in host.pci if function.driver == "nvidia")
+    return bound if bound and not _is_loaded(host, "nvidia") else ()
+
+
+def _is_loaded(host: HostSpec, module: str) -> bool:
+    """Does anything say that a module is loaded: the list of modules, sysfs, /proc/modules?"""
     paths = (*(file.path for file in host.files), *host.directories, *host.links)
-    is_loaded = (
-        any(module.name == "nvidia" for module in host.modules)
-        or any(f"{path}/".startswith("/sys/module/nvidia/") for path in paths)
-        or any(line.startswith("nvidia ") for line in (host.proc_modules or "").splitlines())
+    return (
+        any(one.name == module for one in host.modules)
+        or any(f"{path}/".startswith(f"/sys/module/{module}/") for path in paths)
+        or any(line.startswith(f"{module} ") for line in (host.proc_modules or "").splitlines())
     )
-    return () if is_loaded else tuple(function.address for function in host.pci if function.driver == "nvidia")
 
 
 def _check_paths(place: Place) -> None:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from simulator.report.attribution import Divergence
+from simulator.report.attribution import Divergence, first_of_weight
 from simulator.report.comparison import Compared, Group, Survey, Title
 from simulator.report.events import pair_of_texts
 from simulator.report.named import Named
@@ -21,15 +21,15 @@ def compared_lines(title: Title, compared: Compared) -> Iterator[str]:
     if compared.first is None:
         yield f"no difference; both: {compared.right.ending}"
         return
+    yield one_verdict(compared)
+    first = first_of_weight(compared.left, compared.right) or compared.first
     yield ""
-    yield f"first difference, at {place(compared.first)}:"
-    yield from _pair(compared.first, title.left, title.right, "  ")
+    yield f"first difference, at {place(first)}:"
+    yield from _pair(first, title.left, title.right, "  ")
     yield ""
     rows = [(row.what, row.left, row.right) for row in compared.rows]
     if rows:
         yield from _table([("end state", title.left, title.right), *rows])
-    else:
-        yield f"both end alike: {compared.right.ending}"
     for blame in compared.blames:
         yield ""
         yield from _change(blame.named)
@@ -39,6 +39,14 @@ def compared_lines(title: Title, compared: Compared) -> Iterator[str]:
         yield ""
         yield f"UNNAMED: no named change explains a difference at {place(compared.unnamed)}"
         yield from _pair(compared.unnamed, title.left, title.right, "  ")
+
+
+def one_verdict(compared: Compared) -> str:
+    """Do they end alike, and is there something to do? In one line."""
+    ends = "they end differently" if compared.rows else f"both end alike: {compared.right.ending}"
+    wanted = ", ".join(blame.named.change.name for blame in compared.blames if blame.named.change.action)
+    unnamed = "; UNNAMED: a difference has no named change" if compared.unnamed is not None else ""
+    return f"{ends}; {f'to do: see {wanted}' if wanted else 'nothing to do'}{unnamed}"
 
 
 def survey_lines(found: Survey) -> Iterator[str]:

@@ -13,7 +13,7 @@ from simulator.faults.domains import CALLS, REQUESTS
 from simulator.faults.planning import Base, Place, SignalEnd
 from simulator.faults.table import Row, Table
 from simulator.reading import printable
-from simulator.report.text import ending, seconds
+from simulator.report.text import counted, ending, seconds
 from simulator.writing import world_document, yaml_text
 
 FORMAT: Final = 1
@@ -29,8 +29,8 @@ def fault_lines(table: Table, *, harmless: bool) -> Iterator[str]:
     damaging = [row for row in rows if row.damages]
     yield f"{table.release}, without a fault: {ending(outcome)} after {seconds(outcome.elapsed)}"
     yield (
-        f"{len(table.base.places)} requests and host operations, {table.runs} runs:"
-        f" {len(damaging)} faults do damage, {len(rows) - len(damaging)} do none"
+        f"{len(table.base.places)} requests and host operations, {counted(table.runs, 'run')}:"
+        f" {counted(len(damaging), 'fault')} {'does' if len(damaging) == 1 else 'do'} damage, {len(rows) - len(damaging)} do none"
     )
     shown = rows if harmless else damaging
     if shown:

@@ -5,6 +5,7 @@ Generated from the host files and from running the check: `python -m simulator.r
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Final
 
@@ -27,16 +28,21 @@ it? Where the two differ the node is in for a surprise. `dmsim hosts NAME` shows
 def _row(judgement: Judgement) -> str:
     host, verdict = judgement.host, judgement.host.verdict
     truth = "?" if verdict is None else "yes" if verdict.driver else "no"
-    why = verdict.why if verdict else ""
+    why = _plain(verdict.why) if verdict else ""
     cells = (
         f"`{host.name}`",
-        host.description,
+        _plain(host.description),
         "yes" if judgement.host_check else "no",
         truth,
         f"**{judgement.difference}**" if judgement.difference else "",
         why,
     )
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _plain(text: str) -> str:
+    """A text of a host's in a cell of a table: what Markdown would take for a mark of its own is escaped, `nvidia-*` above all."""
+    return re.sub(r"[|*<\\]", r"\\\g<0>", text)
 
 
 def page() -> str:

@@ -13,6 +13,7 @@ from simulator import messages as m
 from simulator.host.spec import HostSpec, PciFunction, Program
 from simulator.manager.releases import GO_RELEASES
 from simulator.manager.shell.messages import PRE_INSTALLED
+from simulator.report.text import counted
 from simulator.runners.simulated import simulate
 from simulator.scenario import load_host, make_world, names
 from simulator.trace import ChildProcess, LogLine, StdoutText
@@ -89,7 +90,7 @@ def judge(host: HostSpec, release: str) -> Judgement:
 def listing(hosts: Sequence[HostSpec]) -> Iterator[str]:
     """Name, kind and description of each host, and how many there are."""
     yield from table([("HOST", "KIND", "DESCRIPTION"), *((host.name, host.kind, host.description) for host in hosts)])
-    yield f"{_number(len(hosts), 'host')} of {_number(_kinds(hosts), 'kind')}"
+    yield f"{counted(len(hosts), 'host')}{_of_kinds(hosts)}"
 
 
 def verdicts(judgements: Sequence[Judgement], release: str) -> Iterator[str]:
@@ -116,8 +117,8 @@ def verdicts(judgements: Sequence[Judgement], release: str) -> Iterator[str]:
     hosts = [judgement.host for judgement in judgements]
     unknown = f", {counts['unknown']} without a verdict in the file" if counts["unknown"] else ""
     yield (
-        f"{release}: {_number(len(hosts), 'host')} of {_number(_kinds(hosts), 'kind')}, {counts['right']} right,"
-        f" {_number(counts['false_negatives'], FALSE_NEGATIVE)}, {_number(counts['false_positives'], FALSE_POSITIVE)}{unknown}"
+        f"{release}: {counted(len(hosts), 'host')}{_of_kinds(hosts)}, {counts['right']} right,"
+        f" {counted(counts['false_negatives'], FALSE_NEGATIVE)}, {counted(counts['false_positives'], FALSE_POSITIVE)}{unknown}"
     )
 
 
@@ -207,8 +208,10 @@ def _kind_of(program: Program) -> str:
     return f"a program{machine} that prints {program.stdout!r} and exits with {program.exit_code}"
 
 
-def _kinds(hosts: Iterable[HostSpec]) -> int:
-    return len({host.kind for host in hosts if host.kind})
+def _of_kinds(hosts: Iterable[HostSpec]) -> str:
+    """Of how many kinds they are; nothing of a person's own, which are of none."""
+    kinds = {host.kind for host in hosts if host.kind}
+    return f" of {counted(len(kinds), 'kind')}" if kinds else ""
 
 
 def _counts(judgements: Sequence[Judgement]) -> dict[str, int]:
@@ -220,10 +223,6 @@ def _counts(judgements: Sequence[Judgement]) -> dict[str, int]:
         "false_positives": found[FALSE_POSITIVE],
         "unknown": len(judgements) - len(known),
     }
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _yes(answer: bool) -> str:  # noqa: FBT001  # a word for a boolean

@@ -31,6 +31,11 @@ def seconds(span: Duration) -> str:
     return f"{span / SECOND:.1f}".removesuffix(".0") + " s"
 
 
+def counted(count: int, noun: str) -> str:
+    """So many of something, in words: `1 run`, `2 runs`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def ending(outcome: Outcome) -> str:
     """How the program ended."""
     if outcome.exit_code is None:

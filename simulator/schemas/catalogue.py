@@ -45,7 +45,7 @@ SCHEMAS: Final[Mapping[str, Entry]] = {**FILES, **PRINTED}
 BEYOND: Final = (
     "Does a name, a path, a release exist?",
     "Does a thing stand once: PCI addresses, modules, pods, paths that are spelled differently?",
-    "Do things fit together: a module that is used is loaded, a bound GPU's driver is loaded, nothing lies below a file?",
+    "Do things fit together: a module that is used is loaded, a GPU's driver is known or loaded, nothing lies below a file?",
     "Does a regular expression compile? How long are a path and its parts in bytes?",
     "Do parts of the API's objects (status, resource claims, objects) have the API's types?",
     "Are steps in the order of their times, and is `until` after the last?",

@@ -15,11 +15,15 @@ from typing import Any, Final
 from simulator.schemas.words import Schema
 
 RESULTS: Final = {
+    "cluster": "dmsim clusters NAME -o json",
+    "clusters": "dmsim clusters -o json",
     "compare": "dmsim compare R1 R2 --host NAME -o json",
     "compare-all": "dmsim compare R1 R2 -o json",
     "compare-diff": "dmsim compare --diff FILE -o json",
     "diagnose": "dmsim diagnose -o json",
     "explain": "dmsim explain -o json",
+    "explore": "dmsim explore -o json",
+    "faults": "dmsim faults -o json",
     "flow": "dmsim releases --flow R -o json",
     "host": "dmsim hosts NAME -o json",
     "host-plan": "dmsim host plan -o json",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from simulator.reading import parse_document, read_text
-from simulator.scenario import Scenario, read_scenario
+from simulator.scenario import Scenario, read_scenario, refuse_another_kind
 from simulator.snapshot.contents import read_contents
 from simulator.snapshot.documents import Budget
 from simulator.snapshot.files import read_files
@@ -21,6 +21,9 @@ from simulator.snapshot.node import HOST_UNSEEN, Made, make_scenario
 
 _MAY_BE_WORLD: Final = re.compile(r"""(^|[{,]\s{0,80})["']?host["']?[ ]{0,8}:""", re.MULTILINE)
 """A key `host` that could be a document's own: objects of the API have none. What has one is parsed, to be sure."""
+_MAY_BE_HOST: Final = re.compile(r"^(gpus|modules|programs|packages|node|pods):", re.MULTILINE)
+"""A key of a host file or a cluster file of dmsim's."""
+_OF_THE_API: Final = re.compile(r"^apiVersion:", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ def read_world_or_bundle(path: Path, *, node: str = "") -> Bundle:
     """A world file, or a bundle: whichever is at the path. Raises InputError."""
     if path.suffix in {".yaml", ".yml", ".json"} and path.is_file():
         text = read_text(path)
+        if _MAY_BE_HOST.search(text) and not _OF_THE_API.search(text):
+            Budget().spend(text, "JSON" if text.lstrip().startswith("{") else "YAML", str(path))
+            refuse_another_kind(parse_document(text, str(path)))
         if _MAY_BE_WORLD.search(text):
             Budget().spend(text, "JSON" if text.lstrip().startswith("{") else "YAML", str(path))
             place = parse_document(text, str(path))

@@ -6,19 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from simulator.config import FLAGS, FORCE_REINSTALL
 from simulator.manager.v0_10_0 import DRIVER_CONFIG_DIGEST
-from simulator.manager.whatif import WHAT_IFS
+from simulator.manager.variables import SETTINGS
 from simulator.snapshot.secrets import looks_like_secret
 from simulator.snapshot.values import text
 
-NAMES: Final = frozenset(
-    {
-        DRIVER_CONFIG_DIGEST,
-        *(flag.env for flag in (*FLAGS, FORCE_REINSTALL)),
-        *(flag.env for what_if in WHAT_IFS.values() for flag in what_if.flags),
-    }
-)
+NAMES: Final = SETTINGS
 _DIGEST: Final = re.compile(r"([a-z0-9]{1,16}:)?[0-9a-f]{1,128}")
 
 

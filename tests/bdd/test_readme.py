@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bdd.projects import pytest_in, write
+
 ROOT = Path(__file__).parents[2]
 SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("## From the package alone")[2].partition("\n## ")[0]
 FILES = {"toml": "pyproject.toml", "yaml": "hosts/render-farm.yaml", "gherkin": "features/nodes.feature", "python": "ask.py"}
@@ -46,3 +48,17 @@ def test_the_files_and_commands_of_the_readme_work(project):
     assert "1 passed" in said["pytest"]
     assert "The render farm" in (project / "report.html").read_text(encoding="utf-8")
     subprocess.run([sys.executable, "ask.py"], cwd=project, env=environment, check=True)
+
+
+@pytest.mark.slow
+def test_the_files_of_the_downstream_page_work(tmp_path):
+    """Its three files, as they stand there."""
+    text = (ROOT / "docs/downstream.md").read_text(encoding="utf-8")
+    files = {}
+    for language, name in FILES.items():
+        if name != "ask.py":
+            files[name] = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[0]
+            assert name in text
+    write(tmp_path, files)
+    done = pytest_in(tmp_path)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr

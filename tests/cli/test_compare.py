@@ -260,12 +260,19 @@ def test_one_host():
     """First difference, end states side by side, the changes responsible with the event that shows each."""
     code, text = run("v0.10.0", "v0.12.0", "--host", LOADED)
     assert code == OK
-    assert text.startswith(f"v0.10.0 -> v0.12.0: host {LOADED}\n\nfirst difference, at event 1:\n  v0.10.0  stderr: W0101")
+    assert text.startswith(f"v0.10.0 -> v0.12.0: host {LOADED}\nthey end differently; nothing to do\n\nfirst difference, at event ")
+    assert "client_config.go" not in text.partition("end state")[0]
     assert re.search(r'^  label nvidia\.com/gpu\.deploy\.dra-driver +absent +""$', text, re.MULTILINE)
     assert re.search(r"^  end state +v0\.10\.0  v0\.12\.0$", text, re.MULTILINE)
     assert re.search(r"^dra-labels \(v0\.12\.0; commits ae1abae5", text, re.MULTILINE)
     assert "you notice: Two more labels on the node" in text
     assert '    with     info: Getting current value of the "nvidia.com/gpu.deploy.dra-driver" node label' in text
+
+
+def test_the_verdict_stands_first():
+    """A node that sees nothing of the bump is told so in the second line."""
+    _, text = run("v0.10.0", "v0.12.0", "--host", "runfile-580")
+    assert text.splitlines()[1] == "both end alike: exit code 1; nothing to do"
 
 
 def test_the_other_direction():

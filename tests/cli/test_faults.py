@@ -35,6 +35,25 @@ def test_the_table(faults):
     assert not any(line.endswith(" none") for line in lines[3:])
 
 
+def test_a_host_s_node_has_a_name(faults):
+    """Without it the run would end before it began, and the table would say that all is well."""
+    code, out, err = faults("--host", "runfile-580", "--release", "v0.11.0")
+    assert (code, err) == (0, "")
+    assert out == faults(*RUN)[1]
+
+
+def test_a_world_without_a_node_name_gets_a_remark(faults, tmp_path):
+    """And what the table counts is one run."""
+    world = tmp_path / "world.yaml"
+    world.write_text("host: clean\n")
+    code, out, err = faults("--world", str(world), "--release", "v0.12.0")
+    assert (code, err) == (
+        0,
+        "remark: NODE_NAME is not set, and driver-manager stops without it; add --env NODE_NAME=gpu-1\n",
+    )
+    assert "operations, 1 run: 0 faults do damage, 0 do none" in out
+
+
 def test_all_rows(faults):
     """With those that do no damage."""
     _, out, _ = faults(*RUN, "--all")

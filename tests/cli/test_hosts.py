@@ -117,7 +117,7 @@ def test_a_host_of_ones_own(capsys, tmp_path):
     code, lines = run(capsys, "--verdict", str(path))
     assert code == 0
     assert lines[1].split() == ["mine", "no", "-", "?"]
-    assert lines[-1] == "v0.10.0: 1 host of 0 kinds, 0 right, 0 false negatives, 0 false positives, 1 without a verdict in the file"
+    assert lines[-1] == "v0.10.0: 1 host, 0 right, 0 false negatives, 0 false positives, 1 without a verdict in the file"
 
 
 @pytest.mark.slow

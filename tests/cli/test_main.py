@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,25 @@ def test_the_programs_own_arguments(capsys):
     assert out.startswith("NAME:\n   driver-manager - ")
 
 
+def test_what_the_program_passes_over_without_a_word_gets_a_remark(capsys):
+    """On standard error: a variable that nobody reads, and a node that nobody named."""
+    code, out, err = call(capsys, "run", "--host", "clean", "--env", "FORCE_REINSTAL=true")
+    assert (code, err) == (
+        0,
+        (
+            "remark: no release reads FORCE_REINSTAL; did you mean FORCE_REINSTALL?\n"
+            "remark: NODE_NAME is not set, and driver-manager stops without it; add --env NODE_NAME=gpu-1\n"
+        ),
+    )
+    assert "exit code 1" in out
+
+
+@pytest.mark.parametrize("arguments", [["--env", "NODE_NAME=n"], ["--", "--node-name=n", "uninstall_driver"], ["--", "--help"]])
+def test_a_run_that_lacks_nothing_gets_no_remark(capsys, arguments):
+    """The node is named, or no node is needed."""
+    assert call(capsys, "run", "--host", "clean", *arguments)[2] == ""
+
+
 def test_json_has_a_format_version(capsys):
     """And the observation in the recordings' form."""
     code, out, _ = call(capsys, "run", "--host", HOST, "--env", "NODE_NAME=n", "-o", "json")
@@ -179,7 +199,7 @@ def test_bad_arguments(capsys, argv, words):
         ("format: 99\n", "which this version does not read"),
         ("- a\n", "is a list, not a mapping"),
         ("just text\n", "is text, not a mapping"),
-        ("", "is null, not a mapping"),
+        ("", "is empty"),
         ("a: [\n", "is no valid YAML"),
         ("a: 1\na: 2\n", 'the key "a" stands twice'),
         ("a: !!python/object:os.system {}\n", "is no valid YAML"),
@@ -253,6 +273,28 @@ def test_bad_world_files(capsys, tmp_path, text, words):
     assert words in refused(capsys, "run", "--world", str(path))
 
 
+@pytest.mark.parametrize("command", [["run", "--world"], ["predict"]])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gpus: [{address: '0000:18:00.0'}]\n", "is a host file, not a world file; use --host "),
+        ("node: {labels: {a: b}}\n", "is a cluster file, not a world file; use --cluster "),
+    ],
+)
+def test_a_file_of_another_kind(capsys, tmp_path, command, text, words):
+    """Says what it is and which option takes it."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    assert words in refused(capsys, *command, str(path))
+
+
+def test_a_name_whose_file_is_there(capsys, tmp_path, monkeypatch):
+    """Is told by its path, and not by twenty other names."""
+    monkeypatch.chdir(tmp_path)
+    write_whole(tmp_path / "hosts/ml-node.yaml", "modules: []\n")
+    assert refused(capsys, "hosts", "ml-node").endswith("write hosts/ml-node.yaml for the file that is there\n")
+
+
 def test_a_world_file(capsys, tmp_path):
     """Host, cluster, settings, release and what happens meanwhile in one; paths relative to it."""
     (tmp_path / "mine.yaml").write_text("gpus: [{address: '0000:18:00.0'}]\npci: [{address: '0000:19:00.0', vendor: '0x15b3'}]\n")
@@ -305,6 +347,24 @@ def test_replay(capsys):
     code, out, _ = call(capsys, "replay", str(fixtures() / "recordings"), "--release", "v0.10.0", "-k", "hostdrv")
     assert code == 0
     assert out.splitlines()[-1].endswith(" passed, 0 failed")
+
+
+def test_replay_without_a_folder_takes_what_the_package_brings(capsys):
+    """Wherever it is started."""
+    arguments = ("--release", "v0.10.0", "-k", "hostdrv-force")
+    assert call(capsys, "replay", *arguments) == call(capsys, "replay", str(fixtures() / "recordings"), *arguments)
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_no_help_names_a_file_that_the_package_does_not_bring(capsys, name):
+    """Pages are called by their titles, which stand in the navigation."""
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert not re.search(r"\b(docs|fixtures)/\S", said)
+    pages = re.findall(r'page "([^"]+)"', said)
+    navigation = (fixtures().parent / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [page for page in pages if f"- {page}: " not in navigation] == []
 
 
 def test_replay_shows_how_far_it_is(capsys, monkeypatch):
@@ -370,7 +430,6 @@ def _input(case):
         ([str(fixtures() / "hosts")], "holds no recordings"),
         ([str(fixtures() / "recordings"), "--release", "v1"], "there is no release"),
         ([str(fixtures() / "recordings"), str(fixtures() / "recordings"), "--write", "/tmp/x"], "--write takes one DIR"),
-        ([], "required"),
     ],
 )
 def test_replay_bad_arguments(capsys, argv, words):

@@ -179,7 +179,7 @@ def test_a_path_stays_in_the_tree_and_is_one_thing(text, message):
     ("text", "message"),
     [
         ("- a\n- b", "x.yaml: is a list, not a mapping"),
-        ("", "x.yaml: is null, not a mapping"),
+        ("", "x.yaml: is empty"),
         ("a: b: c", "x.yaml: line 1, column 5 is no valid YAML"),
         ("description: a\ndescription: b", 'line 2, column 1 is no valid YAML: the key "description" stands twice'),
         ("files:\n  /a: x\n  /a: y", 'the key "/a" stands twice'),
@@ -280,6 +280,35 @@ def test_a_gpu_on_a_driver_whose_module_is_not_loaded(more):
     """No kernel has it so."""
     text = refusal(ON_NVIDIA + more)
     assert 'gpus[1].driver is "nvidia", but no module of that name is loaded; add {name: nvidia} to modules' in text
+
+
+@pytest.mark.parametrize(
+    ("gpus", "said"),
+    [
+        ('gpus: [{address: "0000:18:00.0", driver: nvida}]', 'gpus[0].driver is "nvida", which is no known driver'),
+        ('gpus: [{address: "0000:18:00.0", driver: vfio_pci}]', "did you mean vfio-pci"),
+        (
+            'pci: [{address: "0000:18:00.1", vendor: "0x10de", class: "0x040300", driver: snd_hda}]',
+            "did you mean snd_hda_intel?",
+        ),
+    ],
+)
+def test_a_driver_that_nobody_knows_is_refused(gpus, said):
+    """With the nearest name, on each function of NVIDIA's."""
+    assert said in refusal(gpus)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        'gpus: [{address: "0000:18:00.0", driver: vfio-pci}]',
+        'gpus: [{address: "0000:18:00.0", driver: our-uio}]\nmodules: [{name: our_uio}]',
+        'pci: [{address: "0000:18:00.0", vendor: "0x8086", class: "0x020000", driver: ice}]',
+    ],
+)
+def test_a_driver_that_may_be_there_is_taken(host):
+    """Built in and known, a module that is loaded, or another vendor's."""
+    assert read(host).pci[0].driver
 
 
 # --- anything ----------------------------------------------------------------------------------------------------------

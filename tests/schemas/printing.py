@@ -25,6 +25,12 @@ DIFF = """\
 -image: nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.10.0
 +image: nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.0
 """
+WAITS = """\
+host: runfile-580
+env: {NODE_NAME: gpu-1}
+stop_after_s: 1
+"""
+"""A run that is stopped before its end, and so has no exit code."""
 MAPS = {
     "by", "labels", "annotations", "attributes", "os", "end", "start", "gpu_drivers", "allocatable", "env", "packages", "drivers",
     "devices", "before", "after", "images", "releases", "libraries", "counts", "files",
@@ -59,6 +65,17 @@ def commands():
         for path in (EXAMPLES / "stuck-node.yaml", EXAMPLES / "snapshot"):
             yield "diagnose", ["diagnose", str(path)]
             yield "predict", ["predict", str(path)]
+        for release in ("v0.9.1", "v0.12.0"):
+            yield "explore", ["explore", "--release", release, "--faults", "0", "--polls", "1"]
+            yield "faults", ["faults", "--host", "runfile-580", "--release", release]
+            yield "faults", ["faults", "--host", "container-driver-loaded", "--release", release]
+        yield "faults", ["faults", "--host", "clean", "--release", "v0.8.1"]
+        waits = Path(folder) / "waits.yaml"
+        waits.write_text(WAITS)
+        yield "faults", ["faults", "--world", str(waits), "--release", "v0.11.0"]
+        yield "clusters", ["clusters"]
+        for cluster in names("clusters"):
+            yield "cluster", ["clusters", cluster]
         yield "hosts", ["hosts"]
         yield "verdicts", ["hosts", "--verdict"]
         yield "verdicts", ["hosts", "--verdict", "--release", "v0.8.1"]

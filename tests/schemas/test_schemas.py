@@ -293,6 +293,8 @@ def test_what_the_commands_print_is_what_the_schemas_say():
         ("predict-compare", ["predict", "--host", "clean", "--cluster", "dra-node", "--compare", "v0.11.0"]),
         ("compare", ["compare", "v0.9.0", "v0.12.0", "--host", "clean", "--cluster", "paged"]),
         ("flow", ["releases", "--flow", "v0.4.2"]),
+        ("faults", ["faults", "--host", "vfio-bound-partly", "--release", "v0.11.0"]),
+        ("explore", ["explore", "--release", "v0.11.0", "--faults", "0"]),
         ("diagnose", ["diagnose", str(printing.EXAMPLES / "stuck-node.yaml"), "--release", "v0.12.0"]),
     ],
 )

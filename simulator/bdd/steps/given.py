@@ -14,6 +14,7 @@ from simulator.cluster.objects import DROP, Budget, Container, Fault, Owner, Pod
 from simulator.gocompat import errno_number
 from simulator.host.spec import File, Module, PciFunction, Program
 from simulator.host.tree import container_path
+from simulator.naming import check_setting
 from simulator.world import PlannedChange
 
 # --- the host -----------------------------------------------------------------------------------------------------
@@ -255,12 +256,13 @@ def api_answers(
 def the_settings(stage: Stage, datatable: list[list[str]]) -> None:
     """Environment variables. Columns: `variable`, `value`."""
     for row in rows(datatable):
-        stage.env[row["variable"]] = row["value"]
+        stage.env[check_setting(row["variable"])] = row["value"]
 
 
 @given(Sentence("the setting {name} is {value:rest}"))
 def the_setting(stage: Stage, name: str, value: str) -> None:
     """One environment variable; `not set` for none, quotes around an empty value or one with spaces."""
+    check_setting(name)
     if value == "not set":
         stage.env.pop(name, None)
     else:

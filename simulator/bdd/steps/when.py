@@ -8,6 +8,7 @@ from pytest_bdd import when
 
 from simulator.bdd.sentences import Sentence
 from simulator.bdd.stage import Stage
+from simulator.naming import check_setting
 
 
 @when("driver-manager runs")
@@ -37,7 +38,7 @@ def runs_twice(stage: Stage, what_if: str | None, flag: str | None, name: str | 
     if flag:
         stage.args = (flag, "uninstall_driver")
     if name and value:
-        stage.env[name] = value
+        stage.env[check_setting(name)] = value
     stage.run()
 
 
