@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"{INI} is set, and pytest-bdd is not there; pip install 'driver-manager-simulator[pytest]', and let pytest load it"
             )
-        _explain_asserts_of_steps_only(config)
+        _leave_asserts_as_they_are(config)
         from simulator.bdd.suite import wake  # noqa: PLC0415  # nothing of the simulator is loaded where it has no part
 
         wake(config)
@@ -81,14 +81,13 @@ def pytest_configure(config: pytest.Config) -> None:
             )
 
 
-def _explain_asserts_of_steps_only(config: pytest.Config) -> None:
-    """Let pytest rewrite the asserts of the steps, not those of all the simulator.
+def _leave_asserts_as_they_are(config: pytest.Config) -> None:
+    """Keep pytest from rewriting the simulator's asserts.
 
-    Of a distribution that has a plugin pytest rewrites every module. The model's own asserts have nothing to explain, and
-    compiling it anew takes longer than some suites, each time where no bytecode is written. pytest has no public way to say so;
-    where its set of names is not what it was, everything is rewritten.
+    Of a distribution that has a plugin pytest rewrites every module. The model's own asserts have nothing to explain, no step
+    has one, and compiling it anew takes longer than some suites, each time where no bytecode is written. pytest has no public
+    way to say so; where its set of names is not what it was, everything is rewritten.
     """
     marked = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(marked, set):
         marked.discard("simulator")
-    pytest.register_assert_rewrite("simulator.bdd.stage", "simulator.bdd.steps")

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pytest
 
+from simulator.bdd.unmet import Unmet
 from simulator.gocompat import SECOND
 from simulator.recordings.comparing import mismatches
 from simulator.recordings.observation import observation
@@ -65,7 +66,8 @@ class Container:
         """Run the image; a scenario that no container can show is skipped."""
         from simulator.runners.container.runner import Unfit, run_image  # noqa: PLC0415  # needs the extra
 
-        assert not what_if, "no image carries a proposed change; tag the scenario @simulated-only-what-if"
+        if what_if:
+            raise Unmet("a change that an image carries", "none does; tag the scenario @simulated-only-what-if")
         takes = simulate(world, release).elapsed / SECOND
         if takes > self.longest:
             pytest.skip(f"excluded: a run of over {self.longest:g} s (--longest)")

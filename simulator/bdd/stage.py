@@ -13,6 +13,7 @@ from simulator.bdd.finding import find_cluster, find_host
 from simulator.bdd.plugin import OPTIONS, RESULTS, option_name
 from simulator.bdd.runners import Container, Runner, Simulated
 from simulator.bdd.tags import release_for
+from simulator.bdd.unmet import Unmet, listed, nearest_line
 from simulator.cluster.objects import ClusterSpec, Node
 from simulator.diagnosing.findings import diagnose
 from simulator.explaining.explanation import explain
@@ -101,7 +102,8 @@ class Stage:
     @property
     def node(self) -> Node:
         """The cluster's node, which it must have."""
-        assert self.cluster.node is not None, "this cluster has no node"
+        if self.cluster.node is None:
+            raise Unmet("a node", "this cluster has none")
         return self.cluster.node
 
     def change_node(self, **fields: Any) -> None:
@@ -117,7 +119,8 @@ class Stage:
         """A pod's full name, from that or from its name alone."""
         full = name if "/" in name else next((pod.full_name for pod in self.cluster.pods if pod.name == name), name)
         there = [pod.full_name for pod in self.cluster.pods]
-        assert full in there, f"there is no pod {name}; there are {there}"
+        if full not in there:
+            raise Unmet(f"a pod {name}", *nearest_line(full, there), *listed("there are", there))
         return full
 
     def world(self, *, bare: bool = False) -> World:
@@ -177,7 +180,8 @@ class Stage:
     @property
     def outcome(self) -> Outcome:
         """The last run's."""
-        assert self.runs, "driver-manager has not run yet"
+        if not self.runs:
+            raise Unmet("a run of driver-manager", "it has not run yet: a When step runs it")
         return self.runs[-1]
 
     def sees(self, part: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 from pytest_bdd.exceptions import StepDefinitionNotFoundError
-from pytest_bdd.parser import Scenario
+from pytest_bdd.parser import Scenario, Step
 
 from simulator.bdd.collecting import FeatureFile, Search
 from simulator.bdd.finding import folders_of
@@ -23,8 +23,9 @@ from simulator.bdd.plugin import INI, option_name
 from simulator.bdd.recording import watch
 from simulator.bdd.stage import FOLDERS, NOTES_TREE
 from simulator.bdd.tags import ORDER, SIMULATED_ONLY, TAGS, problem, releases
+from simulator.bdd.unmet import NotMet, Unmet
 from simulator.bdd.vocabulary import nearest_sentence
-from simulator.manager.releases import RELEASES
+from simulator.manager.releases import DEFAULT, RELEASES
 from simulator.reading import InputError, nearest
 
 STEPS: Final = (
@@ -36,6 +37,8 @@ STEPS: Final = (
     "simulator.bdd.steps.passthrough",
 )
 """The modules of the step library: plugins of the whole session, so that every scenario has all sentences."""
+_FAILED: Final = pytest.StashKey[Step]()
+"""The step in which a scenario failed."""
 _NEEDS_TREE: Final = ("nothing else on the node or host changed", "both runs leave the same trace", "is created")
 
 
@@ -98,6 +101,13 @@ class Suite:
         """pytest-bdd is as it was, for whoever runs pytest again in this process."""
         self._search.stop()
 
+    def pytest_report_header(self) -> str:
+        """On which release the scenarios are run, and by whom."""
+        runner = "in a container" if self.in_container else "simulated"
+        if self.release is not None:
+            return f"dmsim: the scenarios that hold for {self.release}, {runner}"
+        return f"dmsim: each scenario on {DEFAULT}, or on the nearest release that it is tagged for; --dmsim-release asks for one"
+
     # --- collecting -----------------------------------------------------------------------------------------------
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -144,6 +154,10 @@ class Suite:
         request.node.stash[NOTES_TREE] = any(step.name.endswith(_NEEDS_TREE) for step in scenario.steps)
         request.node.stash[FOLDERS] = folders_of(request.node.path, self.config.rootpath)
 
+    def pytest_bdd_step_error(self, request: pytest.FixtureRequest, step: Step) -> None:
+        """Which step it was."""
+        request.node.stash[_FAILED] = step
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
@@ -154,6 +168,8 @@ class Suite:
         report = yield
         if isinstance(item.parent, FeatureFile) and call.excinfo is not None:
             match call.excinfo.value:
+                case Unmet() as unmet:
+                    report.longrepr = NotMet(*_step_of(item), str(unmet))
                 case InputError() as error:
                     report.longrepr = f"{item.nodeid.partition('::')[0]}: {error}"
                 case StepDefinitionNotFoundError() as error:
@@ -203,6 +219,13 @@ def _cut(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     calls = [index for index, entry in enumerate(excinfo.traceback) if entry.name == "call_fixture_func"]
     if calls and calls[-1] + 1 < len(excinfo.traceback):
         excinfo.traceback = excinfo.traceback[calls[-1] + 1 :]
+
+
+def _step_of(item: pytest.Item) -> tuple[str, int, str]:
+    """The step that an item failed in: its feature file, line and text."""
+    file = item.nodeid.partition("::")[0]
+    step = item.stash.get(_FAILED, None)
+    return (file, step.line_number, f"{step.keyword.strip()} {step.name}") if step else (file, 0, "")
 
 
 def _of_feature(report: pytest.TestReport) -> bool:

@@ -17,6 +17,7 @@ from simulator.cluster.objects import TIMEOUT as NO_ANSWER
 from simulator.explore.effects import Effect
 from simulator.explore.facts import UNKNOWN, Facts
 from simulator.gocompat import SECOND, Duration, strerror
+from simulator.kube.rest import BURST, QPS_INTERVAL, RateLimiter
 from simulator.manager.steps import (
     DRIVER_PID_FILE,
     DRIVER_ROOT,
@@ -390,6 +391,9 @@ class MadeUpCluster:
         """Which of upstream's functions asks."""
         self.requests: list[tuple[str, str, str]] = []
         """Method, path and query of each request."""
+        self.waited: Duration = 0
+        """So long the rate limiter would have made the requests wait: what the clock lacks of an ordinary run's time."""
+        self._limiters: dict[str, RateLimiter] = {}
         self.failed_at: dict[tuple[str, str, str], tuple[int, Failing]] = {}
         """Request that fails -> how many of its kind came before, and how it fails."""
 
@@ -408,9 +412,17 @@ class MadeUpCluster:
             if usual or (broken is not None and broken.for_ever):
                 self._facts.put(("broken", kind), broken if broken is not None and broken.for_ever else None)
         self.requests.append(kind)
+        self._wait(request.path)
         if broken is None:
             return self._answer(request)
         return self._fails(kind, broken)
+
+    def _wait(self, path: str) -> None:
+        """Note how long the limiter of a path's API group would make it wait; discovery has none."""
+        group = path.split("/")[2] if path.startswith("/apis/") else "policy" if path.endswith("/eviction") else "core"
+        if path != "/api/v1":
+            limiter = self._limiters.setdefault(group, RateLimiter(QPS_INTERVAL, BURST))
+            self.waited += limiter.reserve(self._clock.now + self.waited, None)
 
     def _fails(self, kind: tuple[str, str, str], failing: Failing) -> Response:
         if failing in {BLOCKED, TERMINATING}:

@@ -80,6 +80,8 @@ _STAMP: Final = "0101 00:00:00.000000       1"
 
 START: Final[Cut] = ("main",)
 _TO_THE_END: Final = sys.maxsize
+_UNLIMITED: Final = (0, sys.maxsize)
+"""No request waits: how long one does depends on all that came before, and would decide which goroutine asks first."""
 
 
 class _Reached(BaseException):
@@ -314,7 +316,7 @@ class Walker:
         self._effects: list[Effect] = []
         self._output = Output()
         self._clock = clock = MadeUpClock(self._bounds)
-        facts.now = lambda: clock.now
+        facts.now = lambda: clock.now + self._cluster.waited
         sees_groups = self._flow.libraries.daemonset_needs_apps_v1
         self._cluster = MadeUpCluster(
             facts, self._bounds, clock, self._effects, has_claims=self._has_claims, sees_groups=sees_groups
@@ -361,7 +363,7 @@ class Walker:
         host = MadeUpHost(facts, self._bounds, clock, self._effects)
         flow, output, log = self._flow, self._output, Log(self._output)
         connection = Connection(self._cluster, clock, _SERVER)
-        clientset = Clientset(RestClient(connection, clock, output, flow.libraries, lambda: _STAMP))
+        clientset = Clientset(RestClient(connection, clock, output, flow.libraries, lambda: _STAMP, rate=_UNLIMITED))
         kube = flow.client(clientset, clock, output, output, log)
         settings: Any = MadeUpSettings(facts)
         variables: Any = MadeUpVariables(facts)

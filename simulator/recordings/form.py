@@ -40,6 +40,8 @@ class Fields:
 
     may: Mapping[str, Form] = field(default_factory=dict)
     need: Mapping[str, Form] = field(default_factory=dict)
+    one: bool = False
+    """One of those that need not be there has to be: it says what this is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ def check(document: Any, form: Form, file: str, root: str) -> None:
                     if name not in value:
                         place(trail).fail(f'lacks the key "{name}"', "see the format of recordings")
                     walk(value[name], inner, (trail, name))
+                if form.one and sum(value.get(name) is not None for name in form.may) != 1:
+                    place(trail).fail(f"holds not one of {', '.join(form.may)}", "write what happens")
                 for name, inner in form.may.items():
                     if value.get(name) is not None:
                         walk(value[name], inner, (trail, name))
@@ -316,7 +320,8 @@ _CHANGES: Final = ListOf(
             "remove_device": NAME,
             "remove_driver": NAME,
             "set_files": Row((NAME, MapOf(Either({**_FILE_TEXT.forms, _NULL: ANY}), NAME))),
-        }
+        },
+        one=True,
     )
 )
 _MODPROBE: Final = Fields({"exit_code": EXIT_CODE, "creates": ListOf(NAME)})

@@ -49,8 +49,10 @@ def name_of(results: Results) -> str:
 
 
 def _short(why: str) -> str:
-    """The last line that says an error, else the first."""
+    """What was expected and what is; else the last line that says an error, else the first."""
     lines = [line.strip() for line in why.splitlines() if line.strip()]
+    if why.startswith("expected:"):
+        return "; ".join(line.rstrip(":") for line in lines[:2])[:_LONGEST]
     said = next((line.removeprefix("E ").strip() for line in lines if line.startswith("E ")), lines[0] if lines else "")
     return said if len(said) <= _LONGEST else said[:_LONGEST] + "..."
 

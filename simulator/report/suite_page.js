@@ -122,7 +122,7 @@ function drawDetail(scenario, parent) {
   const facts = make("dl", "facts", parent);
   const fact = (name) => { make("dt", "", facts, name); return make("dd", "", facts); };
   fact("where").append(`${scenario.feature.file}:${scenario.line}`);
-  fact("holds").append(rangeOf(scenario));
+  fact("tagged for").append(rangeOf(scenario));
   const outcomes = fact("run");
   for (const ran of scenario.ran) {
     const run = DATA.runs[ran.run];

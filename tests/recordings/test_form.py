@@ -161,3 +161,13 @@ def test_half_a_surrogate_pair(tmp_path):
     (tmp_path / "cases").rename(tmp_path / "x")
     with pytest.raises(InputError, match=r"xz: cases\.c\.env holds half of a surrogate pair"):
         list(read_folder(tmp_path))
+
+
+@pytest.mark.parametrize("change", [{}, {"attach": None}, {"attach": ["0000:01:00.0", "nvidia"], "remove_driver": "nvidia"}])
+def test_what_happens_meanwhile_is_one_thing(change):
+    """Not nothing, and not two at once."""
+    recording = next(each for each in recordings() if each.program == "vfio-manage" and each.input.get("faults"))
+    fault = {**recording.input["faults"][0], "then": [change]}
+    broken = replace(recording, input={**recording.input, "faults": [fault]})
+    with pytest.raises(InputError, match=r"input\.faults\[0\]\.then\[0\] holds not one of attach, remove_device"):
+        replayed(broken)

@@ -10,6 +10,7 @@ from pytest_bdd import given
 
 from simulator.bdd.sentences import Sentence
 from simulator.bdd.stage import Stage, rows
+from simulator.bdd.unmet import Unmet
 from simulator.cluster.objects import DROP, Budget, Container, Fault, Owner, Pod, ResourceClaim, default_api_version
 from simulator.gocompat import errno_number
 from simulator.host.spec import File, Module, PciFunction, Program
@@ -93,7 +94,8 @@ def the_mount_points(stage: Stage, paths: str) -> None:
 )
 def fails_with(stage: Stage, act: str, thing: str, errno: str, once: str | None, pod: str | None) -> None:
     """The kernel refuses to unmount a path, to remove a file or to unload a module."""
-    assert errno_number(errno), errno
+    if not errno_number(errno):
+        raise Unmet("the name of an errno, as EBUSY", f"it is: {errno}")
     field = {"unmounting": "umount", "removing": "unlink", "unloading": "delete_module"}[act]
     answer: Any = (errno, "real") if once else {"busy_while_pods": (pod,)} if pod else errno
     stage.change_host(**{field: {**getattr(stage.host, field), thing: answer}})

@@ -16,6 +16,7 @@ from pytest_bdd import given, then, when
 
 from simulator.bdd.sentences import Sentence
 from simulator.bdd.stage import Stage, rows
+from simulator.bdd.unmet import Unmet, alike, among, equal
 from simulator.gocompat import SECOND
 from simulator.manager.charts import CHARTS
 from simulator.manager.releases import modelled
@@ -49,7 +50,8 @@ class Watched:
     @property
     def seen(self) -> Played:
         """What was seen, once it has run."""
-        assert self.played is not None, "the node has not run yet"
+        if self.played is None:
+            raise Unmet("a node that runs", "it has not run yet: a When step lets it")
         return self.played
 
 
@@ -202,7 +204,7 @@ def node_runs(stage: Stage, watched: Watched, minutes: float) -> None:
 def starts(watched: Watched, times: str | None) -> None:
     """Every start, in whole seconds, separated by commas."""
     found = [run.began // SECOND for run in watched.seen.timeline.runs]
-    assert found == ([int(text) for text in times.split(",")] if times else [])
+    equal("driver-manager to start at", found, [int(text) for text in times.split(",")] if times else [])
 
 
 @then(Sentence('over time "{subject}" is:'))
@@ -221,32 +223,33 @@ def over_time(watched: Watched, subject: str, datatable: list[list[str]]) -> Non
     if wanted[-1][1] in {end for _, end, _ in found}:
         last = max(index for index, (_, end, _) in enumerate(found) if end == wanted[-1][1])
         found = found[: last + 1]
-    assert found == wanted
+    alike(f"“{subject}” over time", [" ".join(row) for row in found], [" ".join(row) for row in wanted])
 
 
 @then("kubectl shows these pods:")
 def kubectl_shows(watched: Watched, datatable: list[list[str]]) -> None:
     """All pods of the operator's namespace. Columns `pod` (its DaemonSet), `status`, `restarts`."""
     found = [(row["Name"].rpartition("-")[0], row["Status"], row["Restarts"].split(" ")[0]) for row in watched.seen.pods]
-    assert sorted(found) == sorted((row["pod"], row["status"], row["restarts"]) for row in rows(datatable))
+    wanted = [(row["pod"], row["status"], row["restarts"]) for row in rows(datatable)]
+    alike("these pods", [" ".join(row) for row in sorted(found)], [" ".join(row) for row in sorted(wanted)])
 
 
 @then(Sentence('(no GPU|{count:number} of "{resource}") can be allocated'))
 def can_be_allocated(watched: Watched, count: float | None, resource: str | None) -> None:
     """`status.allocatable` of the node: no other resource of nvidia.com, but for amounts of 0."""
     found = {name: amount for name, amount in watched.seen.allocatable.items() if amount != "0"}
-    assert found == ({} if resource is None else {resource: f"{count:g}"})
+    equal("to be allocatable:", found, {} if resource is None else {resource: f"{count:g}"})
 
 
 @then(Sentence('the container "{name}" says {text:rest}'))
 def says(watched: Watched, name: str, text: str) -> None:
     """In one of its runs: a whole line, without its time."""
     lines = {line.message for log in watched.seen.timeline.logs if log.container == name for line in log.lines}
-    assert text in lines, lines
+    among(f"the container {name} to say", text, sorted(lines), "it says")
 
 
 @then(Sentence('the packages "{names}" {are=are|are not} installed'))
 def installed(watched: Watched, names: str, are: str) -> None:
     """On the host at the end, if only half: all of these, or none."""
     wanted = set(names.split())
-    assert wanted & watched.packages == (wanted if are == "are" else set())
+    equal(f"of {names} to be installed:", wanted & watched.packages, wanted if are == "are" else set())

@@ -13,6 +13,7 @@ from pytest_bdd import given, then, when
 
 from simulator.bdd.sentences import Sentence
 from simulator.bdd.stage import Stage
+from simulator.bdd.unmet import Unmet, alike, equal
 from simulator.host.spec import File, HostSpec
 from simulator.kubevirt.checking import Passthrough, check
 from simulator.kubevirt.configuration import Configuration, read_configuration
@@ -130,7 +131,8 @@ def flux(platform: Platform, stage: Stage, docstring: str) -> None:
     before = platform.rendered()
     live = before if platform.edited is None else {**before, **platform.edited}
     started = start(platform.vm, platform.configuration(), platform.announced(stage))
-    assert started.is_running, started.said
+    if not started.is_running:
+        raise Unmet("the VM to have started before", f"it did not: {_told(started.said)}")
     platform.values = yaml.safe_load(docstring) or {}
     after = ManagedResource(live, before).reconciled(platform.rendered())
     platform.edited = dict(after.live)
@@ -154,17 +156,27 @@ def ask(platform: Platform, stage: Stage) -> None:
     stage.answer = checked_document(check(given))
 
 
+def _told(said: Said | None) -> str:
+    return f"{said.component} says: {said.message}" if said else "nothing is said"
+
+
 @then(Sentence("the VM has {addresses:rest}"))
 def has(platform: Platform, addresses: str) -> None:
     """It runs, with functions at these addresses, or mediated devices by their ids."""
-    assert platform.start is not None
-    assert platform.said is None, platform.said
-    assert ", ".join(platform.start.addresses) == addresses
+    if platform.start is None:
+        raise Unmet("a VM that starts", "it was not started: a When step starts it")
+    if platform.said is not None:
+        raise Unmet(f"the VM to run with {addresses}", f"it does not run: {_told(platform.said)}")
+    equal("the VM to have", ", ".join(platform.start.addresses), addresses)
 
 
 @then(Sentence('{component} stops it[, for the reason "{reason}",] and says:'))
 def says(platform: Platform, component: str, reason: str | None, docstring: str) -> None:
     """The program that really says so, the condition's or event's reason, and the whole message."""
-    assert platform.said is not None, platform.start
-    assert (platform.said.component, platform.said.reason or None) == (component, reason)
-    assert platform.said.message == docstring
+    if platform.said is None:
+        raise Unmet(
+            f"{component} to stop the VM", "nothing stopped it" if platform.start else "it was not started: a When step starts it"
+        )
+    equal("to be stopped by", platform.said.component, component)
+    equal("the reason", platform.said.reason or None, reason)
+    alike("this message", platform.said.message.splitlines(), docstring.splitlines())
