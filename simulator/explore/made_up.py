@@ -134,6 +134,8 @@ class MadeUpClock:
 
     def in_vain(self, what: Hashable) -> None:
         """Somebody looked for what never comes. Raises Stopped where nothing ends the waiting."""
+        if self._is_in_vain:  # nobody has slept since: only the rate limiter would have held it up
+            self.now += _LEAP
         times = self._in_vain[what] = self._in_vain.get(what, 0) + 1
         self._is_in_vain = times > self._patience
         if times > self._patience + _LEAPS:
