@@ -58,7 +58,7 @@ def test_a_change_left_out():
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--release", "v0.10"], 'there is no release "v0.10"; did you mean v0.10.0 or'),
+        (["--release", "v0.10"], 'there is no release "v0.10"; did you mean v0.10.0?'),
         (["--program", "vfio"], 'there is no program "vfio"; did you mean vfio-manage?'),
         (["--without", "busybox"], 'there is no named change "busybox"; did you mean busybox-on-path?'),
     ],
