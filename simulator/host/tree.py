@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from functools import lru_cache
+from threading import Lock
 from typing import Final
 
 from pyfakefs.fake_file import FakeDirectory, FakeFile
@@ -244,6 +245,8 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 _rendered: Final[dict[tuple[int, ...], tuple[HostSpec, Tree]]] = {}
+_rendering: Final = Lock()
+"""Several threads may ask at once."""
 _MOST_RENDERED: Final = 64
 _SHOWN: Final = ("root", "architecture", "directories", "programs", "links", "container_programs", "container_files", "files")
 """The fields of a host that `render` looks at."""
@@ -252,11 +255,12 @@ _SHOWN: Final = ("root", "architecture", "directories", "programs", "links", "co
 def fresh(spec: HostSpec) -> Tree:
     """A tree of this host to change at will. What the last few hosts show is rendered once; each call gets a copy."""
     key = tuple(id(getattr(spec, field)) for field in _SHOWN)  # as good as their values, as long as the host is kept
-    known = _rendered.get(key)
-    if known is None:
-        if len(_rendered) >= _MOST_RENDERED:
-            del _rendered[next(iter(_rendered))]
-        known = _rendered[key] = (spec, render(spec))
+    with _rendering:
+        known = _rendered.get(key)
+        if known is None:
+            if len(_rendered) >= _MOST_RENDERED:
+                del _rendered[next(iter(_rendered))]
+            known = _rendered[key] = (spec, render(spec))
     return known[1].copy()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyfakefs.fake_file import FakeDirectory
 
+from simulator.host import tree as trees
 from simulator.host.spec import LOADERS, SHARED, HostSpec, Program, read_host
 from simulator.host.tree import _SHOWN, HOST, Tree, container_path, fresh, render
 from simulator.reading import parse_document
@@ -197,6 +200,23 @@ def test_every_caller_has_a_tree_of_its_own():
     one.remove_tree(HOST + "/etc/z")
     one.link("/run/l", "/host")
     assert fresh(spec).snapshot() == render(spec).snapshot() != one.snapshot()
+
+
+class _Slow(dict):
+    """A memory that others get at while one of them deletes."""
+
+    def __delitem__(self, key):
+        time.sleep(0.001)
+        super().__delitem__(key)
+
+
+def test_threads_may_ask_at_once(monkeypatch):
+    """`dmsim verify --jobs` does, for more hosts than are kept."""
+    monkeypatch.setattr(trees, "_rendered", _Slow())
+    specs = [read_host(parse_document(f"files: {{/etc/x: '{number}'}}", "x.yaml"), "x") for number in range(100)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(fresh, specs))
+    assert [tree.find(HOST + "/etc/x").contents for tree in found] == [str(number) for number in range(100)]
 
 
 def test_what_is_rendered_once_is_all_that_is_looked_at():
